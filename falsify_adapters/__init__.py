@@ -1,0 +1,1 @@
+"""The check that a retrieval score means anything: four nulls, one gate."""

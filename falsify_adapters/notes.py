@@ -1,0 +1,79 @@
+"""Notes: the warnings that stand in a report, each with a stable code."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+#: Every code that a report may carry, with what it means. Codes never change their meaning.
+CODES: dict[str, str] = {
+    "W-BENCHMARK-DEGENERATE": "all queries share the same relevant documents: nothing to tell apart",
+    "W-COMPANION": "the strict companion measure reaches another verdict",
+    "W-CORPUS-ESTIMATED": "the corpus size is the number of pooled documents, not the corpus",
+    "W-COINCIDING-NULLS": "some nulls have the same expectation on this benchmark",
+    "W-DUPLICATE-JUDGEMENTS": "the same judgement stands more than once (dropped)",
+    "W-EXTRA-QUERIES": "the run answers queries that have no judgements (ignored)",
+    "W-FALLBACK": "the fast kernel disagreed with ir-measures, which was used instead",
+    "W-FEW-BOOT": "an interval ends so close to tau that n_boot resamples cannot tell",
+    "W-GOLD-NOT-IN-CORPUS": "relevant documents that the corpus lacks",
+    "W-LARGE-GRADES": "unusually large relevance grades",
+    "W-MISSING-QUERIES": "judged queries that the run does not answer (counted as 0)",
+    "W-NO-RELEVANT": "queries without a relevant document (counted as 0)",
+    "W-RARE-WINS": "too few queries to exclude rare wins behind a FAIL",
+    "W-SELF-MATCHES": "queries that retrieve a document with their own id",
+    "W-SMALL-N": "few queries: null A holds a visible share of self-pairs",
+    "W-TIES": "tied scores inside the cutoff: the order of ties moves the score",
+    "W-UNREACHABLE": "no system can clear tau against a null on this benchmark",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One warning.
+
+    Parameters
+    ----------
+    code : str
+        A key of :data:`CODES`.
+    message : str
+        The sentence for the reader, with numbers and names.
+    """
+
+    code: str
+    message: str
+
+    def __post_init__(self) -> None:
+        if self.code not in CODES:
+            raise KeyError(f"unknown note code {self.code!r}: add it to falsify_adapters.notes.CODES")
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.message}"
+
+
+class FalsifyWarning(UserWarning):
+    """The Python warning that carries a note when nobody collects the notes."""
+
+
+def tell(code: str, message: str, notes: list[Note] | None) -> None:
+    """Append a note to `notes`, or issue it as a :class:`FalsifyWarning` if there is no list."""
+    note = Note(code, message)
+    if notes is None:
+        warnings.warn(str(note), FalsifyWarning, stacklevel=3)
+    else:
+        notes.append(note)
+
+
+def some(items: Iterable[object], limit: int = 3) -> str:
+    """Name the first few items of a collection.
+
+    Examples
+    --------
+    >>> some(["q2", "q4"])
+    'q2, q4'
+    >>> some("abcde")
+    'a, b, c and 2 more'
+    """
+    shown = [str(item) for item in items]
+    rest = len(shown) - limit
+    return ", ".join(shown[:limit]) + (f" and {rest} more" if rest > 0 else "")
