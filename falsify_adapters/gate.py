@@ -151,25 +151,36 @@ def _grade(
     measure: Measure,
     config: GateConfig,
 ) -> _Graded:
-    coded = code(
+    coded = _coded(run, qrels, evaluation, measure)
+    own = query_scores(run, qrels, measure)
+    kernel = make_kernel(measure, coded.profiles)
+    fell_back = False
+    if float(np.abs(own_scores(coded, kernel) - own).max()) > KERNEL_TOLERANCE:
+        kernel, fell_back = IrMeasuresKernel(measure, coded.profiles), True
+    return _judge(coded, kernel, own, config, fell_back=fell_back)
+
+
+def _coded(
+    run: pd.DataFrame, qrels: pd.DataFrame, evaluation: Evaluation, measure: Measure
+) -> Coded:
+    return code(
         run,
         qrels,
         evaluation.corpus_size,
         absent_gold=evaluation.absent_gold,
         depth=measure_depth(measure),
     )
-    own = query_scores(run, qrels, measure)
-    kernel = make_kernel(measure, coded.profiles)
-    fell_back = False
-    if float(np.abs(own_scores(coded, kernel) - own).max()) > KERNEL_TOLERANCE:
-        kernel, fell_back = IrMeasuresKernel(measure, coded.profiles), True
+
+
+def _judge(
+    coded: Coded, kernel: Kernel, own: FloatArray, config: GateConfig, *, fell_back: bool = False
+) -> _Graded:
     draws = _draw_nulls(coded, kernel, own, config)
     reach = attainable(
         coded, kernel, labels=config.permute == "label", sets=config.marginal == "set"
     )
     tau = _tau(draws, config)
     nulls, errors = _compare(coded, own, draws, reach, tau, config)
-    definition_1 = all(null.delta >= tau and null.delta > ROUNDING for null in nulls.values())
     verdict, reason = _verdict(nulls, len(own), tau, config)
     return _Graded(
         coded=coded,
@@ -181,7 +192,7 @@ def _grade(
         tau=tau,
         verdict=verdict,
         reason=reason,
-        definition_1=definition_1,
+        definition_1=all(null.delta >= tau and null.delta > 0 for null in nulls.values()),
         distinct=_distinct_nulls(coded, kernel, config),
         fell_back=fell_back,
     )
@@ -416,16 +427,15 @@ def _ties(
     queries = tied_queries(evaluation.run, measure_depth(measure))
     if not queries:
         return None
-    # the two extreme orders need a verdict, not precise trials
+    # the two extreme orders need a verdict, not precise trials; the kernel was checked already
     rough = replace(config, n_trials=max(100, config.n_trials // 10))
     graded = {}
     for towards in ("worst", "best"):
         run = reordered(evaluation.run, evaluation.qrels, towards)
-        score = float(query_scores(run, evaluation.qrels, measure).mean())
-        moved = abs(score - main.score) > ROUNDING
-        graded[towards] = (
-            _grade(run, evaluation.qrels, evaluation, measure, rough) if moved else main
-        )
+        coded = _coded(run, evaluation.qrels, evaluation, measure)
+        own = own_scores(coded, main.kernel)
+        moved = abs(float(own.mean()) - main.score) > ROUNDING
+        graded[towards] = _judge(coded, main.kernel, own, rough) if moved else main
     return Ties(
         queries=queries,
         low_score=graded["worst"].score,
