@@ -524,7 +524,7 @@ def _notes(
 
 def _coinciding(main: _Graded) -> str:
     single = bool((main.coded.gold_count == 1).all())
-    why = "one relevant document per query" if single else "all gold sets are equally frequent"
+    why = "one relevant document per query" if single else "all gold sets occur equally often"
     return (
         f"the four nulls test {main.distinct} different expectations here ({why}): those with"
         " equal means are one number, not several"
