@@ -27,6 +27,18 @@ CODES: dict[str, str] = {
     "W-UNREACHABLE": "no system can clear tau against a null on this benchmark",
 }
 
+#: Warnings that qualify the verdict. All others are about an input, and ``--strict`` refuses it.
+ON_VERDICTS = frozenset(
+    {
+        "W-COINCIDING-NULLS",
+        "W-COMPANION",
+        "W-FEW-BOOT",
+        "W-RARE-WINS",
+        "W-SMALL-N",
+        "W-UNREACHABLE",
+    }
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Note:
