@@ -16,6 +16,7 @@ import click
 
 from falsify_adapters.errors import FalsifyError
 from falsify_adapters.report.outcome import Outcome
+from falsify_adapters.report.text import printable
 
 REFUSED = 2
 INTERNAL = 4
@@ -44,13 +45,11 @@ def exit_status(outcome: Outcome) -> int:
     return next((status for verdict, status in BY_VERDICT.items() if verdict in verdicts), 0)
 
 
-def complain(text: str) -> None:
+def complain(text: str, command: str | None = None) -> None:
     """Write one line to standard error, after the command's name."""
     context = click.get_current_context(silent=True)
-    name = context.find_root().info_name if context else None
-    # an id or a file name may hold line ends
-    line = " ".join(f"{name or 'falsify-adapters'}: {text}".split())
-    write(sys.stderr, line + "\n")
+    name = command or (context.find_root().info_name if context else None) or "falsify-adapters"
+    write(sys.stderr, " ".join(printable(f"{name}: {text}", keep="\n").split()) + "\n")
 
 
 def write(stream: Any, text: str | bytes) -> None:
@@ -68,25 +67,29 @@ def write(stream: Any, text: str | bytes) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def exit_code_of(call: Callable[[], Any]) -> int:
+def exit_code_of(call: Callable[[], Any], name: str) -> int:
     """Run a command; turn whatever it raises into one line and an exit status."""
+
+    def say(text: str) -> None:
+        complain(text, name)
+
     try:
         status = call()
     except click.Abort:
-        complain("interrupted")
+        say("interrupted")
         return INTERRUPTED
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
-        hint = f" (see {context.command_path} --help)" if context else ""
-        complain(f"error: {error.format_message().rstrip('.')}{hint}")
+        hint = f"; see {context.command_path} --help" if context else ""
+        say(f"error: {error.format_message().rstrip('.')}{hint}")
         return REFUSED
     except FalsifyError as error:
-        complain(f"error: {error}")
+        say(f"error: {error}")
         return REFUSED
     except Exception as error:
         if os.environ.get("FALSIFY_DEBUG"):
             traceback.print_exc()
-        complain(
+        say(
             f"internal error: {type(error).__name__}: {error}; please report it, with the"
             " traceback that FALSIFY_DEBUG=1 prints"
         )
@@ -101,8 +104,8 @@ class _ExitRules(click.Command):
         """Run the command and leave the process with its exit status."""
         if not standalone_mode:
             return super().main(*args, standalone_mode=False, **extra)
-        base = super().main
-        sys.exit(exit_code_of(lambda: base(*args, standalone_mode=False, **extra)))
+        base, name = super().main, self.name or "falsify-adapters"
+        sys.exit(exit_code_of(lambda: base(*args, standalone_mode=False, **extra), name))
 
 
 class SectionOption(click.Option):
@@ -121,7 +124,7 @@ class Command(_ExitRules):
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
-            if record is not None:
+            if record is not None and isinstance(parameter, click.Option):
                 section = getattr(parameter, "section", "Other")
                 sections.setdefault(section, []).append(record)
         for section, records in sections.items():

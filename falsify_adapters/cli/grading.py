@@ -82,9 +82,27 @@ class Session:
         from falsify_adapters.gate import run_gate
 
         report = run_gate(evaluation, measure, config)
-        self._check(report.system, report.warnings)
+        if evaluation.role == "run":
+            self._check(report.system, report.warnings)
         self.outcome.reports.append(report)
         self._warn(report)
+
+    def grade_controls(
+        self,
+        evaluation: Evaluation,
+        measures: Iterable[Any],
+        config: GateConfig,
+        corpus_ids: Iterable[str] | None,
+    ) -> None:
+        """Grade the controls beside one evaluated run."""
+        from falsify_adapters.baselines import controls
+
+        for measure in measures:
+            with self.attempt(f"controls, {measure}"):
+                for control in controls(
+                    evaluation, measure, seed=config.seed, corpus_ids=corpus_ids
+                ):
+                    self.grade_one(control, measure, config)
 
     def _check(self, system: str, notes: Iterable[Note]) -> None:
         """Refuse an input that has warnings, if the user asked for that."""

@@ -11,7 +11,16 @@ from falsify_adapters.cli.command import LazyGroup
 COMMANDS = ("warnings",)
 
 
-@click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    "falsify-adapters",
+    cls=LazyGroup,
+    lazy=COMMANDS,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__)
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Tools around the four-null gate; falsify-beir and falsify-ir do the grading."""
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
@@ -58,36 +57,25 @@ def _stack(
 
 def reading_options(*, keep_self: bool) -> Callable[[Decorated], Decorated]:
     """Declare how runs are read; `keep_self` is what happens to self matches by default."""
-    default = "kept" if keep_self else "dropped, as BEIR does"
+    default = "keep" if keep_self else "drop"
     return _stack(
         option(READING, "--top-k", type=int, metavar="K", help="Cut every run to this depth."),
         option(
             READING,
             "--keep-self/--drop-self",
             default=keep_self,
-            help=f"Documents with the query's own id [default: {default}].",
+            help=f"Hits that are the query itself [{default}].",
         ),
-        option(
-            READING,
-            "--exclude",
-            metavar="FILE",
-            help="Documents to leave out per query (query_id doc_id).",
-        ),
+        option(READING, "--exclude", metavar="FILE", help="Documents to leave out: query_id doc_id."),
         option(
             READING,
             "--score-order",
             type=click.Choice(["descending", "ascending"]),
-            help="Which scores are best; ascending for distances.",
+            metavar="ORDER",
+            help="Of the ranks: descending, or ascending.",
         ),
-        option(
-            READING, "--rank-from-column", is_flag=True, help="Rank by the rank column, not scores."
-        ),
-        option(
-            READING,
-            "--strict",
-            is_flag=True,
-            help="Refuse an input that has warnings.",
-        ),
+        option(READING, "--rank-from-column", is_flag=True, help="Rank by the file's rank column."),
+        option(READING, "--strict", is_flag=True, help="Refuse inputs that have warnings."),
     )
 
 
@@ -102,91 +90,56 @@ def grading_options(function: Decorated) -> Decorated:
             multiple=True,
             default=["nDCG@10"],
             metavar="NAME",
-            help="As ir-measures spells it, repeatable [default: nDCG@10].",
+            help="ir-measures' names, repeatable [nDCG@10].",
         ),
         option(
             GRADING,
             "--min-rel",
-            type=click.IntRange(min=1),
+            type=int,
             metavar="GRADE",
-            help="Lowest relevant grade, for binary measures.",
+            help="Lowest relevant grade of binary measures [1].",
         ),
         option(
             GRADING,
             "--tau",
             type=Tau(),
             default=0.05,
-            show_default=True,
-            help="What every difference must clear.",
+            metavar="X|auto",
+            help="What each difference must clear [0.05].",
         ),
         option(
             GRADING,
             "--alpha",
             type=float,
             default=0.05,
-            show_default=True,
-            help="Error level of the four intervals together.",
+            metavar="X",
+            help="Error level of all four intervals [0.05].",
         ),
-        option(
-            GRADING,
-            "--n-boot",
-            type=int,
-            default=1000,
-            show_default=True,
-            metavar="N",
-            help="Resamples of the queries.",
-        ),
-        option(
-            GRADING,
-            "--n-trials",
-            type=int,
-            default=1000,
-            show_default=True,
-            metavar="N",
-            help="Trials of each null.",
-        ),
-        option(
-            GRADING,
-            "--seed",
-            type=int,
-            default=0,
-            show_default=True,
-            metavar="N",
-            help="Same seed, same numbers.",
-        ),
-        option(
-            GRADING,
-            "--permute",
-            type=click.Choice(["query", "label"]),
-            default="query",
-            show_default=True,
-            help="What null A permutes.",
-        ),
-        option(
-            GRADING,
-            "--marginal",
-            type=click.Choice(["document", "set"]),
-            default="document",
-            show_default=True,
-            help="What null D draws.",
-        ),
-        option(
-            GRADING,
-            "--decision",
-            type=click.Choice(["interval", "point"]),
-            default="interval",
-            show_default=True,
-            help="What must clear tau.",
-        ),
-        option(
-            GRADING,
-            "--correction",
-            type=click.Choice(["bonferroni", "none"]),
-            default="bonferroni",
-            show_default=True,
-            help="Of the four intervals.",
-        ),
+        _count("--n-boot", 1000, "Resamples of the queries"),
+        _count("--n-trials", 1000, "Trials of each null"),
+        _count("--seed", 0, "Same seed, same numbers"),
+        _choice("--permute", ["query", "label"], "What null A permutes"),
+        _choice("--marginal", ["document", "set"], "What null D draws"),
+        _choice("--decision", ["interval", "point"], "What must clear tau"),
+        _choice("--correction", ["bonferroni", "none"], "Of the four intervals"),
     )(function)
+
+
+def _count(name: str, default: int, text: str) -> Callable[[Decorated], Decorated]:
+    return option(
+        GRADING, name, type=int, default=default, metavar="N", help=f"{text} [{default}]."
+    )
+
+
+def _choice(name: str, choices: list[str], text: str) -> Callable[[Decorated], Decorated]:
+    return option(
+        GRADING,
+        name,
+        type=click.Choice(choices),
+        default=choices[0],
+        metavar="|".join(choices),
+        help=f"{text} [{choices[0]}].",
+    )
 
 
 def writing_options(function: Decorated) -> Decorated:
@@ -197,29 +150,11 @@ def writing_options(function: Decorated) -> Decorated:
             "--json",
             "json_to",
             metavar="FILE|-",
-            help="Write the report as JSON; with - nothing else is on stdout.",
+            help="JSON; with - nothing else is on stdout.",
         ),
-        option(
-            WRITING,
-            "--markdown",
-            "markdown_to",
-            metavar="FILE|-",
-            help="Write it as Markdown tables.",
-        ),
-        option(
-            WRITING,
-            "--quiet",
-            "-q",
-            is_flag=True,
-            help="Print nothing but errors.",
-        ),
-        option(
-            WRITING,
-            "--ascii",
-            "ascii_only",
-            is_flag=True,
-            help="Print plain ASCII.",
-        ),
+        option(WRITING, "--markdown", "markdown_to", metavar="FILE|-", help="Markdown tables."),
+        option(WRITING, "--quiet", "-q", is_flag=True, help="Print nothing but errors."),
+        option(WRITING, "--ascii", "ascii_only", is_flag=True, help="Print plain ASCII."),
         option(
             WRITING,
             "--config",
@@ -227,7 +162,7 @@ def writing_options(function: Decorated) -> Decorated:
             is_eager=True,
             expose_value=False,
             callback=_read_config,
-            help="TOML file of these options; the command line wins.",
+            help="TOML of these options; the command line wins.",
         ),
         click.version_option(__version__),
     )(function)
@@ -270,35 +205,6 @@ def was_chosen(name: str) -> bool:
     return source in (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
 
 
-@dataclass(frozen=True)
-class Reading:
-    """How runs are read.
-
-    Parameters
-    ----------
-    top_k, keep_self, score_order, rank_from_column, exclude
-        The options of the same names.
-    accepted : frozenset of str
-        Warnings that the user has answered with an option, which ``--strict`` lets pass.
-    """
-
-    top_k: int | None
-    keep_self: bool
-    score_order: Any
-    rank_from_column: bool
-    exclude: str | None
-    accepted: frozenset[str]
-
-    @classmethod
-    def from_options(cls, options: Mapping[str, Any]) -> Reading:
-        """Pick these settings from all options of a command."""
-        names = ("top_k", "keep_self", "score_order", "rank_from_column", "exclude")
-        if options["top_k"] is not None and options["top_k"] < 1:
-            raise UsageError("--top-k must be at least 1", found=str(options["top_k"]))
-        accepted = {"W-SELF-MATCHES"} if was_chosen("keep_self") else set()
-        return cls(**{name: options[name] for name in names}, accepted=frozenset(accepted))
-
-
 def gate_config(options: Mapping[str, Any]) -> GateConfig:
     """Pick the gate's settings from all options of a command."""
     from falsify_adapters.results import GateConfig
@@ -314,6 +220,8 @@ def chosen_measures(options: Mapping[str, Any]) -> list[Any]:
     measures = [parse_measure(name) for name in options["measures"]]
     min_rel = options["min_rel"]
     if min_rel is not None:
+        if min_rel < 1:
+            raise UsageError("--min-rel must be at least 1", found=str(min_rel))
         if not any(_takes_grade(measure) for measure in measures):
             raise UsageError(
                 "--min-rel needs a binary measure",
@@ -327,16 +235,3 @@ def chosen_measures(options: Mapping[str, Any]) -> list[Any]:
 def _takes_grade(measure: Any) -> bool:
     return "rel" in measure.SUPPORTED_PARAMS and "rel" not in measure.params
 
-
-__all__ = [
-    "READING",
-    "Command",
-    "Reading",
-    "chosen_measures",
-    "gate_config",
-    "grading_options",
-    "option",
-    "reading_options",
-    "was_chosen",
-    "writing_options",
-]

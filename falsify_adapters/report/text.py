@@ -26,10 +26,11 @@ ASCII = str.maketrans(
 )
 
 
-def printable(text: str) -> str:
+def printable(text: str, *, keep: str = "") -> str:
     r"""Return `text` in which nothing can move the cursor, change colours or turn the direction.
 
-    Ids and file names come from anywhere; a terminal acts on control characters.
+    Ids and file names come from anywhere; a terminal acts on control characters. The characters
+    in `keep` are left as they are.
 
     Examples
     --------
@@ -40,7 +41,8 @@ def printable(text: str) -> str:
         return text
     # category C: control, format (right-to-left marks), surrogates, unassigned
     return "".join(
-        ascii(char)[1:-1] if unicodedata.category(char)[0] == "C" else char for char in text
+        ascii(char)[1:-1] if unicodedata.category(char)[0] == "C" and char not in keep else char
+        for char in text
     )
 
 

@@ -1,0 +1,181 @@
+"""``falsify-beir``: grade runs on BEIR data sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from falsify_adapters.cli.command import EXIT_STATUS_HELP, Command
+from falsify_adapters.cli.grading import Session, run_session, system_names
+from falsify_adapters.cli.options import (
+    READING,
+    chosen_measures,
+    gate_config,
+    grading_options,
+    option,
+    reading_options,
+    writing_options,
+)
+from falsify_adapters.cli.reading import Reading, joined
+from falsify_adapters.errors import InputError
+
+if TYPE_CHECKING:
+    from falsify_adapters.adapters.beir import Dataset
+    from falsify_adapters.evaluation import Evaluation
+    from falsify_adapters.readers import RunFile
+
+#: What stands for the data set's name in ``--run``.
+PLACEHOLDER = "{dataset}"
+
+
+@click.command(
+    "falsify-beir",
+    cls=Command,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EXIT_STATUS_HELP,
+)
+@option(
+    READING,
+    "--dataset",
+    "-d",
+    "datasets",
+    multiple=True,
+    default=["sample"],
+    metavar="NAME|FOLDER",
+    help="BEIR data set, repeatable [bundled sample].",
+)
+@option(
+    READING,
+    "--run",
+    "-r",
+    "runs",
+    multiple=True,
+    metavar="FILE",
+    help="TREC or BEIR results, repeatable [BM25].",
+)
+@option(READING, "--controls", is_flag=True, help="Also grade four systems of known verdict.")
+@option(READING, "--split", metavar="NAME", help="Of the qrels [test; msmarco: dev].")
+@option(
+    READING,
+    "--data-dir",
+    metavar="FOLDER",
+    help="Of data sets [$FALSIFY_DATA_DIR, else cache].",
+)
+@option(READING, "--base-url", metavar="URL", help="Mirror of BEIR's downloads.")
+@option(READING, "--offline", is_flag=True, help="Never download.")
+@option(READING, "--corpus-size", type=int, metavar="N", help="Documents in the corpus [counted].")
+@reading_options(keep_self=False)
+@grading_options
+@writing_options
+@click.pass_context
+def main(context: click.Context, /, **options: Any) -> None:
+    """Does this retrieval score mean anything? Grade runs on BEIR data sets against four nulls.
+
+    \b
+    falsify-beir                                    BM25 on the bundled sample
+    falsify-beir -d nfcorpus -r my.trec --controls  my run, and what the gate catches
+    falsify-beir -d nfcorpus -d scifact -r 'runs/{dataset}.trec' --json report.json
+    """
+    reading = Reading.from_options(options)
+    context.exit(
+        run_session(
+            options, reading.accepted, lambda session: _grade_all(session, reading, options)
+        )
+    )
+
+
+def _grade_all(session: Session, reading: Reading, options: Mapping[str, Any]) -> None:
+    measures, config = chosen_measures(options), gate_config(options)
+    datasets = list(_open_datasets(session, options))
+    runs = RunFiles(session, reading, options["runs"])
+    for dataset in datasets:
+        graded = None
+        for evaluation in _evaluations(session, dataset, runs, reading, options):
+            session.grade(evaluation, measures, config)
+            graded = graded or evaluation
+        if options["controls"] and graded is not None:
+            session.grade_controls(graded, measures, config, dataset.corpus_ids)
+    runs.refuse_untried()
+
+
+def _open_datasets(session: Session, options: Mapping[str, Any]) -> Iterator[Dataset]:
+    from falsify_adapters.adapters.beir import open_datasets
+
+    names = ("split", "data_dir", "base_url", "offline")
+    for name in dict.fromkeys(options["datasets"]):
+        with session.attempt(name):
+            yield from open_datasets(
+                name, **{key: options[key] for key in names}, progress=session.progress
+            )
+
+
+def _evaluations(
+    session: Session,
+    dataset: Dataset,
+    runs: RunFiles,
+    reading: Reading,
+    options: Mapping[str, Any],
+) -> Iterator[Evaluation]:
+    """Yield each run on one data set; BM25 if no run was given."""
+    settings = {
+        "corpus_size": options["corpus_size"],
+        "keep_self": reading.keep_self,
+        "top_k": reading.top_k,
+    }
+    if not options["runs"]:
+        with session.attempt(dataset.title):
+            yield dataset.evaluate(**settings, progress=session.progress)
+    for path, name, file in runs.of(dataset):
+        with session.attempt(f"{path} on {dataset.title}"):
+            yield joined(file, dataset.evaluate(file.frame, system=name, **settings))
+
+
+class RunFiles:
+    """The run files of one call, and which of them belong to which data set.
+
+    A path with ``{dataset}`` names one file per data set. Any other file belongs to the data
+    sets with which it shares a query; a data set that shares none with any is offered all, so
+    that the refusal says what was found.
+    """
+
+    def __init__(self, session: Session, reading: Reading, paths: Sequence[str]) -> None:
+        self._session, self._reading = session, reading
+        self._names = system_names(paths)
+        self._shared: dict[str, RunFile] = {}
+        self._untried: set[str] = set()
+        for path in self._names:
+            if PLACEHOLDER not in path:
+                with session.attempt(path):
+                    self._shared[path] = reading.read(path, session.progress)
+                    self._untried.add(path)
+
+    def of(self, dataset: Dataset) -> Iterator[tuple[str, str, RunFile]]:
+        """Yield path, system name and content of each run for one data set."""
+        meeting = {path for path, file in self._shared.items() if _share_a_query(file, dataset)}
+        for path, name in self._names.items():
+            if PLACEHOLDER in path:
+                yield from self._placed(path.replace(PLACEHOLDER, dataset.title), name)
+            elif path in self._shared and (path in meeting or not meeting):
+                self._untried.discard(path)
+                yield path, name, self._shared[path]
+            elif path in self._shared:
+                self._session.skip(path, f"no query in common with {dataset.title}")
+
+    def _placed(self, path: str, name: str) -> Iterator[tuple[str, str, RunFile]]:
+        with self._session.attempt(path):
+            # the data set's name stands in the report already
+            system = name if PLACEHOLDER not in name else system_names([path])[path]
+            yield path, system, self._reading.read(path, self._session.progress)
+
+    def refuse_untried(self) -> None:
+        """Refuse the files that no data set wanted."""
+        for path in sorted(self._untried):
+            with self._session.attempt(path):
+                raise InputError(f"{path} answers no query of the data sets")
+
+
+def _share_a_query(file: RunFile, dataset: Dataset) -> bool:
+    judged = dataset.qrels["query_id"].cat.categories
+    return bool(judged.isin(file.frame["query_id"].cat.categories).any())

@@ -1,0 +1,61 @@
+"""How the grading commands read run files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from falsify_adapters.cli.options import was_chosen
+from falsify_adapters.errors import UsageError
+
+if TYPE_CHECKING:
+    from falsify_adapters.evaluation import Evaluation
+    from falsify_adapters.readers import RunFile
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How runs are read.
+
+    Parameters
+    ----------
+    top_k, keep_self, score_order, rank_from_column, exclude
+        The options of the same names.
+    accepted : frozenset of str
+        Warnings that the user has answered with an option, which ``--strict`` lets pass.
+    """
+
+    top_k: int | None
+    keep_self: bool
+    score_order: Any
+    rank_from_column: bool
+    exclude: str | None
+    accepted: frozenset[str]
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> Reading:
+        """Pick these settings from all options of a command."""
+        names = ("top_k", "keep_self", "score_order", "rank_from_column", "exclude")
+        if options["top_k"] is not None and options["top_k"] < 1:
+            raise UsageError("--top-k must be at least 1", found=str(options["top_k"]))
+        accepted = {"W-SELF-MATCHES"} if was_chosen("keep_self") else set()
+        return cls(**{name: options[name] for name in names}, accepted=frozenset(accepted))
+
+    def read(self, path: str, progress: bool | None) -> RunFile:
+        """Read a run file, without the documents that are to be left out."""
+        from falsify_adapters.readers import read_run
+
+        file = read_run(
+            path, score_order=self.score_order, rank_from_column=self.rank_from_column
+        )
+        return file
+
+
+def joined(file: RunFile, evaluation: Evaluation) -> Evaluation:
+    """Return the evaluation with what is known of the file that its run came from."""
+    return replace(
+        evaluation,
+        notes=(*file.notes, *evaluation.notes),
+        provenance={**evaluation.provenance, "run": dict(file.provenance)},
+    )
