@@ -13,6 +13,7 @@ CODES: dict[str, str] = {
     "W-CORPUS-ESTIMATED": "the corpus size is the number of pooled documents, not the corpus",
     "W-COINCIDING-NULLS": "some nulls have the same expectation on this benchmark",
     "W-DUPLICATE-JUDGEMENTS": "the same judgement stands more than once (dropped)",
+    "W-EXCLUDED": "documents left out of the run, as asked for",
     "W-EXTRA-QUERIES": "the run answers queries that have no judgements (ignored)",
     "W-FALLBACK": "the fast kernel disagreed with ir-measures, which was used instead",
     "W-FEW-BOOT": "an interval ends so close to tau that n_boot resamples cannot tell",

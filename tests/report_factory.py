@@ -42,9 +42,7 @@ def gate_report(
         name: null_result(score - delta, delta) for name, delta in zip("ABCD", deltas, strict=True)
     }
     verdicts = {null.verdict for null in nulls.values()}
-    verdict = (
-        "PASS" if verdicts == {"PASS"} else "FAIL" if "FAIL" in verdicts else "UNDER-NS"
-    )
+    verdict = "PASS" if verdicts == {"PASS"} else "FAIL" if "FAIL" in verdicts else "UNDER-NS"
     failed = [name for name, null in nulls.items() if null.verdict == "FAIL"]
     report = GateReport(
         role="run",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -71,7 +72,7 @@ PLACEHOLDER = "{dataset}"
 @writing_options
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:
-    """Does this retrieval score mean anything? Grade runs on BEIR data sets against four nulls.
+    """Grade runs on BEIR data sets: do their scores mean anything? Four nulls say.
 
     \b
     falsify-beir                                    BM25 on the bundled sample
@@ -135,9 +136,9 @@ def _evaluations(
 class RunFiles:
     """The run files of one call, and which of them belong to which data set.
 
-    A path with ``{dataset}`` names one file per data set. Any other file belongs to the data
-    sets with which it shares a query; a data set that shares none with any is offered all, so
-    that the refusal says what was found.
+    A path with ``{dataset}``, or a folder with one run for each part of a data set, names one
+    file per data set. Any other file belongs to the data sets with which it shares a query; a
+    data set that shares none with any is offered all, so that the refusal says what was found.
     """
 
     def __init__(self, session: Session, reading: Reading, paths: Sequence[str]) -> None:
@@ -146,34 +147,42 @@ class RunFiles:
         self._shared: dict[str, RunFile] = {}
         self._untried: set[str] = set()
         for path in self._names:
-            if PLACEHOLDER not in path:
+            if not _is_per_dataset(path):
                 with session.attempt(path):
-                    self._shared[path] = reading.read(path, session.progress)
+                    self._shared[path] = reading.read(path)
                     self._untried.add(path)
 
     def of(self, dataset: Dataset) -> Iterator[tuple[str, str, RunFile]]:
         """Yield path, system name and content of each run for one data set."""
         meeting = {path for path, file in self._shared.items() if _share_a_query(file, dataset)}
         for path, name in self._names.items():
-            if PLACEHOLDER in path:
-                yield from self._placed(path.replace(PLACEHOLDER, dataset.title), name)
+            if _is_per_dataset(path):
+                yield from self._placed(path, name, dataset)
             elif path in self._shared and (path in meeting or not meeting):
                 self._untried.discard(path)
                 yield path, name, self._shared[path]
             elif path in self._shared:
                 self._session.skip(path, f"no query in common with {dataset.title}")
 
-    def _placed(self, path: str, name: str) -> Iterator[tuple[str, str, RunFile]]:
+    def _placed(self, path: str, name: str, dataset: Dataset) -> Iterator[tuple[str, str, RunFile]]:
+        from falsify_adapters.adapters.beir import run_of
+
         with self._session.attempt(path):
+            place = path.replace(PLACEHOLDER, dataset.title)
             # the data set's name stands in the report already
-            system = name if PLACEHOLDER not in name else system_names([path])[path]
-            yield path, system, self._reading.read(path, self._session.progress)
+            system = system_names([place])[place] if PLACEHOLDER in name else name
+            place = str(run_of(dataset, place)) if dataset.subset else place
+            yield place, system, self._reading.read(place)
 
     def refuse_untried(self) -> None:
         """Refuse the files that no data set wanted."""
         for path in sorted(self._untried):
             with self._session.attempt(path):
                 raise InputError(f"{path} answers no query of the data sets")
+
+
+def _is_per_dataset(path: str) -> bool:
+    return PLACEHOLDER in path or Path(path).is_dir()
 
 
 def _share_a_query(file: RunFile, dataset: Dataset) -> bool:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 #: Endings of run files that are not part of a system's name.
 SUFFIXES = frozenset(
-    ".gz .lz4 .trec .run .txt .tsv .csv .json .jsonl .res .results .parquet".split()
+    (".gz", ".lz4", ".trec", ".run", ".res", ".results")
+    + (".txt", ".tsv", ".csv", ".json", ".jsonl", ".parquet")
 )
 
 
@@ -61,7 +62,9 @@ class Session:
         except FalsifyError as error:
             self._refuse(name, error)
         except OSError as error:
-            found = f"{error.strerror or error}" + (f" ({error.filename})" if error.filename else "")
+            found = f"{error.strerror or error}" + (
+                f" ({error.filename})" if error.filename else ""
+            )
             self._refuse(name, InputError(f"cannot use {name}", found=found))
 
     def skip(self, name: str, reason: str) -> None:
@@ -137,20 +140,28 @@ class Session:
 
     def finish(self) -> int:
         """Write everything that was asked for; return the exit status."""
+        self._add_averages()
         with self.attempt("--json"):
             self._write_documents()
         if self._prints_table and (self.outcome.reports or self.outcome.skipped):
             from falsify_adapters.report.terminal import to_terminal
 
-            screen = sys.stdout.isatty()
             text = to_terminal(
                 self.outcome,
                 width=shutil.get_terminal_size((80, 24)).columns,
-                color=screen and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb",
+                color=screen
+                and not os.environ.get("NO_COLOR")
+                and os.environ.get("TERM") != "dumb",
                 ascii_only=self._ascii_only or not _speaks_unicode(sys.stdout),
             )
             write(sys.stdout, text)
         return exit_status(self.outcome)
+
+    def _add_averages(self) -> None:
+        if len(self.outcome.reports) > 1:
+            from falsify_adapters.report.averages import macro_averages
+
+            self.outcome.reports += macro_averages(self.outcome.gate_reports())
 
     def _write_documents(self) -> None:
         from falsify_adapters.report.jsonfile import to_json, write_atomically
@@ -219,9 +230,16 @@ def _parts(path: str) -> tuple[str, ...]:
 
 
 def _name(evaluation: Evaluation) -> str:
-    return f"{evaluation.system} on {evaluation.benchmark}" if evaluation.benchmark else (
-        evaluation.system
+    return (
+        f"{evaluation.system} on {evaluation.benchmark}"
+        if evaluation.benchmark
+        else (evaluation.system)
     )
+
+
+def _wants_color(stream: Any) -> bool:
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not plain and stream.isatty()
 
 
 def _speaks_unicode(stream: Any) -> bool:

@@ -43,7 +43,7 @@ from falsify_adapters.cli.reading import Reading, joined
 @writing_options
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:
-    """Does this retrieval score mean anything? Grade runs against qrels and four nulls.
+    """Grade runs against qrels: do their scores mean anything? Four nulls say.
 
     QRELS and RUN are TREC files, BEIR's tsv or JSON, plain or gzip; - is standard input.
 
@@ -69,7 +69,7 @@ def _grade_all(session: Session, reading: Reading, options: Mapping[str, Any]) -
     graded = None
     for path, name in system_names(options["runs"]).items():
         with session.attempt(path):
-            file = reading.read(path, session.progress)
+            file = reading.read(path)
             evaluation = Evaluation.create(
                 file.frame,
                 judged.frame,

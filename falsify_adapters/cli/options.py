@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from falsify_adapters import __version__
-from falsify_adapters.cli.command import Command, SectionOption
+from falsify_adapters.cli.command import SectionOption
 from falsify_adapters.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 READING, GRADING, WRITING = "What is graded", "How it is graded", "What comes out"
 
 
-class Tau(click.ParamType):
+class Tau(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic since click 8.4
     """A number, or "auto"."""
 
     name = "number|auto"
@@ -66,7 +66,9 @@ def reading_options(*, keep_self: bool) -> Callable[[Decorated], Decorated]:
             default=keep_self,
             help=f"Hits that are the query itself [{default}].",
         ),
-        option(READING, "--exclude", metavar="FILE", help="Documents to leave out: query_id doc_id."),
+        option(
+            READING, "--exclude", metavar="FILE", help="Documents to leave out: query_id doc_id."
+        ),
         option(
             READING,
             "--score-order",
@@ -234,4 +236,3 @@ def chosen_measures(options: Mapping[str, Any]) -> list[Any]:
 
 def _takes_grade(measure: Any) -> bool:
     return "rel" in measure.SUPPORTED_PARAMS and "rel" not in measure.params
-

@@ -20,7 +20,9 @@ def main(codes: tuple[str, ...]) -> None:
     wanted = [code.upper() for code in codes] or sorted(CODES)
     for code in wanted:
         if code not in CODES:
-            raise UsageError(f"no warning has the code {code}", hint="without a code, all are shown")
+            raise UsageError(
+                f"no warning has the code {code}", hint="without a code, all are shown"
+            )
     width = max(len(code) for code in wanted)
     for code in wanted:
         mark = " " if code in ON_VERDICTS else "!"

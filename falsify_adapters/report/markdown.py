@@ -17,7 +17,7 @@ def to_markdown(outcome: Outcome) -> str:
 
     Names and ids are escaped: they can neither leave their cell nor carry HTML or Markdown.
     """
-    reports = [report for report in outcome.reports if isinstance(report, GateReport)]
+    reports = outcome.gate_reports()
     return "\n".join(_section(group) for group in by_benchmark(reports))
 
 

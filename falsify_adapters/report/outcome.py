@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from falsify_adapters.errors import FalsifyError
+
+if TYPE_CHECKING:
+    from falsify_adapters.results import GateReport
 
 SCHEMA = "falsify-adapters/report/1"
 
@@ -23,8 +26,8 @@ class Report(Protocol):
         """Role of the graded system: only "run" decides the exit status."""
 
     @property
-    def verdict(self) -> str:
-        """PASS, FAIL, UNDER-NS, NOT CERTIFIED."""
+    def verdict(self) -> str | None:
+        """PASS, FAIL, UNDER-NS, NOT CERTIFIED; None where there is nothing to decide."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values, ready for JSON."""
@@ -83,6 +86,12 @@ class Outcome:
     reports: list[Report] = field(default_factory=list)
     errors: list[Refusal] = field(default_factory=list)
     skipped: list[Skip] = field(default_factory=list)
+
+    def gate_reports(self) -> list[GateReport]:
+        """Return the reports of the gate."""
+        from falsify_adapters.results import GateReport
+
+        return [report for report in self.reports if isinstance(report, GateReport)]
 
     def to_dict(self) -> Mapping[str, Any]:
         """Return the JSON document of all commands, as plain values."""

@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from falsify_adapters.report.averages import MacroAverage
 from falsify_adapters.report.groups import by_benchmark, title
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.report.text import number, plain_ascii, printable, share, shorten
@@ -25,6 +26,8 @@ STYLES = {"PASS": "bold green", "FAIL": "bold red", "UNDER-NS": "bold yellow"}
 #: From this width on, a delta and its interval share one line.
 WIDE = 132
 NARROWEST = 80
+#: Prose is not set wider than this.
+LONGEST_LINE = 110
 #: Longer names are cut in the table: 15 columns at 80, folded once.
 LONGEST_NAME = 30
 
@@ -91,10 +94,13 @@ def to_terminal(
         markup=False,
         legacy_windows=False,
     )
-    reports = [report for report in outcome.reports if isinstance(report, GateReport)]
+    reports = outcome.gate_reports()
     with console.capture() as captured:
         for group in by_benchmark(reports):
             _print_group(console, group, signs, wide=width >= WIDE)
+        for average in outcome.reports:
+            if isinstance(average, MacroAverage):
+                _print_item(console, Text(signs.clean(_average(average))))
         if reports:
             _print_legend(console, reports, signs)
         for skip in outcome.skipped:
@@ -126,7 +132,7 @@ def _print_group(
 
 def _print_item(console: Console, text: Text, *, indent: int = 0, hang: int = 2) -> None:
     """Print a paragraph, its first line indented, its further lines by `hang` more."""
-    lines = text.wrap(console, console.width - indent - hang)
+    lines = text.wrap(console, min(console.width, LONGEST_LINE) - indent - hang)
     for i, line in enumerate(lines):
         line.rstrip()
         console.print(Text(" " * (indent + (hang if i else 0))) + line)
@@ -189,6 +195,14 @@ def _remarks(report: GateReport) -> Iterator[str]:
             f"BEIR and MTEB print {number(report.score_answered, 4)} for this run: they average"
             " over the answered queries only."
         )
+
+
+def _average(average: MacroAverage) -> str:
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in average.verdicts.items())
+    return (
+        f"{average.benchmark}, {average.measure}: {average.system} has the macro average"
+        f" {number(average.score, 4)} over {average.n_parts} parts ({verdicts})."
+    )
 
 
 def _sentence(text: str) -> str:

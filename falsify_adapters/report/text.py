@@ -10,18 +10,16 @@ ASCII = str.maketrans(
     {
         "…": "...",
         "·": "-",
-        "–": "-",
-        "—": "-",
-        "×": "x",
+        "\N{EN DASH}": "-",
+        "\N{EM DASH}": "-",
+        "\N{MULTIPLICATION SIGN}": "x",
         "≥": ">=",
         "≤": "<=",
         "±": "+-",
         "→": "->",
-        "“": '"',
-        "”": '"',
-        "’": "'",
-        "τ": "tau",
-        "α": "alpha",
+        "\N{LEFT DOUBLE QUOTATION MARK}": '"',
+        "\N{RIGHT DOUBLE QUOTATION MARK}": '"',
+        "\N{RIGHT SINGLE QUOTATION MARK}": "'",
     }
 )
 
@@ -83,8 +81,7 @@ def number(value: float, digits: int = 3, *, sign: bool = False) -> str:
         return "n/a"
     text = f"{value:.{digits}f}"
     if float(text) == 0:
-        text = text.lstrip("-")
-        return text
+        return text.lstrip("-")
     return f"+{text}" if sign and value > 0 else text
 
 
