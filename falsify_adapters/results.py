@@ -1,0 +1,363 @@
+"""What the gate takes and gives: frozen settings in, frozen reports out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from falsify_adapters.errors import UsageError, VerdictError
+from falsify_adapters.notes import Note
+
+Verdict = Literal["PASS", "FAIL", "UNDER-NS"]
+NULLS = ("A", "B", "C", "D")
+
+#: One line per null, for people who have not read the method.
+NULL_NAMES = {
+    "A": "gold sets permuted over queries",
+    "B": "gold sets drawn uniformly",
+    "C": "random documents",
+    "D": "gold drawn by popularity",
+}
+
+
+@dataclass(frozen=True)
+class GateConfig:
+    """Settings of the gate.
+
+    Parameters
+    ----------
+    tau : float or "auto"
+        Threshold that every delta must clear. "auto" takes the largest luck margin of the four
+        nulls, at least 0.05, and needs ``decision="point"``.
+    alpha : float
+        Overall error level of the intervals (confidence ``1 - alpha``).
+    n_boot, n_trials : int
+        Bootstrap resamples of queries, and trials of each null.
+    seed : int
+        Same seed, same numbers.
+    permute : {"query", "label"}
+        Null A permutes gold sets over queries, or is a bijection over the distinct gold documents
+        (what the ``falsify-eval`` library does).
+    marginal : {"document", "set"}
+        Null D draws documents by popularity, or whole gold sets by frequency.
+    decision : {"interval", "point"}
+        The verdict asks the whole interval, or the point estimate (Definition 1).
+    correction : {"bonferroni", "none"}
+        Each of the four intervals has confidence ``1 - alpha/4``, or ``1 - alpha``.
+    companion : bool
+        Also grade the strict companion measure.
+
+    Raises
+    ------
+    UsageError
+        If a value makes no sense.
+
+    Examples
+    --------
+    >>> GateConfig(tau=0.1).tau
+    0.1
+    """
+
+    tau: float | Literal["auto"] = 0.05
+    alpha: float = 0.05
+    n_boot: int = 1000
+    n_trials: int = 1000
+    seed: int = 0
+    permute: Literal["query", "label"] = "query"
+    marginal: Literal["document", "set"] = "document"
+    decision: Literal["interval", "point"] = "interval"
+    correction: Literal["bonferroni", "none"] = "bonferroni"
+    companion: bool = True
+
+    def __post_init__(self) -> None:
+        if self.tau == "auto":
+            if self.decision != "point":
+                raise UsageError(
+                    'tau="auto" belongs to decision="point"',
+                    found=f"decision={self.decision!r}",
+                    hint="beside intervals it would count the same noise twice",
+                )
+        elif not 0 <= self.tau <= 1:
+            raise UsageError("tau must lie in [0, 1]", found=str(self.tau))
+        if not 0 < self.alpha < 1:
+            raise UsageError("alpha must lie between 0 and 1", found=str(self.alpha))
+        for name, least in (("n_boot", 100), ("n_trials", 100), ("seed", 0)):
+            if getattr(self, name) < least:
+                raise UsageError(f"{name} must be at least {least}", found=str(getattr(self, name)))
+        choices = {
+            "permute": ("query", "label"),
+            "marginal": ("document", "set"),
+            "decision": ("interval", "point"),
+            "correction": ("bonferroni", "none"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise UsageError(
+                    f"{name} must be one of {', '.join(allowed)}", found=repr(getattr(self, name))
+                )
+
+    @property
+    def alpha_each(self) -> float:
+        """Error level of each null's interval."""
+        return self.alpha / len(NULLS) if self.correction == "bonferroni" else self.alpha
+
+
+@dataclass(frozen=True)
+class NullResult:
+    """The comparison of the system's score with one null.
+
+    Parameters
+    ----------
+    mean, mean_error : float
+        The null's expected score and its Monte Carlo standard error (0 where it is exact).
+    delta : float
+        Score minus `mean`.
+    low, high : float
+        Interval of `delta`.
+    p_value : float
+        ``(1 + #{trial >= score}) / (1 + n_trials)``. A permutation test of 0 for null A; for the
+        others it only places the score among the null's draws (Phipson and Smyth 2010).
+    luck_margin : float
+        The ``1 - alpha/4`` quantile of the trials minus their mean.
+    adjusted : float
+        ``delta / (best reachable score - mean)``; NaN if no score is above the mean.
+    attainable : float
+        Largest delta that any system can reach on this benchmark; an upper bound of it where
+        `attainable_exact` is False.
+    verdict : {"PASS", "FAIL", "UNDER-NS"}
+        For this null alone.
+    trials : ndarray, shape (n_trials,)
+        The null's scores, one per trial.
+    """
+
+    mean: float
+    mean_error: float
+    delta: float
+    low: float
+    high: float
+    p_value: float
+    luck_margin: float
+    adjusted: float
+    attainable: float
+    attainable_exact: bool
+    verdict: Verdict
+    trials: npt.NDArray[np.float64] = field(repr=False, compare=False)
+
+    @property
+    def above_zero(self) -> bool:
+        """Whether the whole interval lies above 0."""
+        return self.low > 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures without the trials, ready for JSON."""
+        figures = asdict(self)
+        del figures["trials"]
+        return plain({**figures, "above_zero": self.above_zero})
+
+
+@dataclass(frozen=True)
+class Ties:
+    """How far the order of tied documents moves the score.
+
+    Parameters
+    ----------
+    queries : int
+        Queries with tied scores that reach into the cutoff.
+    low_score, high_score : float
+        The score if all ties fall against, or for, the system.
+    low_verdict, high_verdict : str
+        The gate's verdict in these two cases.
+    """
+
+    queries: int
+    low_score: float
+    high_score: float
+    low_verdict: Verdict
+    high_verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Companion:
+    """The strict companion: recall of each query's highest-graded documents.
+
+    Parameters
+    ----------
+    measure : str
+        ``R@k``.
+    score : float
+        The system's score under it.
+    verdict : str
+        The gate's verdict under it, or "not applicable" where no system could pass.
+    agrees : bool
+        False if its verdict contradicts the main one.
+    nulls : dict of str to NullResult
+        As in the main report.
+    """
+
+    measure: str
+    score: float
+    verdict: Literal["PASS", "FAIL", "UNDER-NS", "not applicable"]
+    agrees: bool
+    nulls: dict[str, NullResult]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures, ready for JSON."""
+        return plain(
+            {
+                "measure": self.measure,
+                "score": self.score,
+                "verdict": self.verdict,
+                "agrees": self.agrees,
+                "nulls": {name: null.to_dict() for name, null in self.nulls.items()},
+            }
+        )
+
+
+@dataclass(frozen=True)
+class GateReport:
+    """What the gate found for one system, benchmark and measure.
+
+    Parameters
+    ----------
+    measure : str
+        As ir-measures prints it.
+    n_queries : int
+        Evaluated queries.
+    score, score_answered : float
+        Mean over all evaluated queries, and over those that the run answers (what BEIR and MTEB
+        print).
+    tau : float
+        The threshold used.
+    verdict : {"PASS", "FAIL", "UNDER-NS"}
+        The gate's verdict.
+    definition_1 : bool
+        The plain point rule: every delta is at least tau.
+    nulls : dict of str to NullResult
+        Under the keys "A", "B", "C", "D".
+    distinct_nulls : int
+        How many different expectations the four nulls test on this benchmark.
+    reason : str
+        One sentence that says why the verdict is what it is.
+    per_query : DataFrame
+        ``query_id, score`` and the query's expected score under each null (columns A to D).
+    """
+
+    role: str
+    benchmark: str | None
+    split: str | None
+    task: str | None
+    subset: str | None
+    model: str | None
+    revision: str | None
+    system: str
+    measure: str
+    n_queries: int
+    corpus_size: int
+    corpus_size_source: str
+    score: float
+    score_answered: float
+    tau: float
+    verdict: Verdict
+    definition_1: bool
+    reason: str
+    nulls: dict[str, NullResult]
+    distinct_nulls: int
+    companion: Companion | None
+    ties: Ties | None
+    warnings: tuple[Note, ...]
+    settings: Mapping[str, Any] = field(repr=False)
+    provenance: Mapping[str, Any] = field(repr=False)
+    per_query: pd.DataFrame = field(repr=False, compare=False)
+    ceiling: Mapping[str, Any] | None = None
+    kind: Literal["gate"] = "gate"
+
+    def raise_for_verdict(self) -> GateReport:
+        """Return the report itself, or raise unless the verdict is PASS.
+
+        Raises
+        ------
+        VerdictError
+            With the verdict and the reason.
+        """
+        if self.verdict != "PASS":
+            where = f" on {self.benchmark}" if self.benchmark else ""
+            raise VerdictError(
+                f"{self.system}{where}, {self.measure}: {self.verdict}", found=self.reason
+            )
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as plain values, ready for JSON: no NaN, 12 significant digits."""
+        out = {
+            name: getattr(self, name)
+            for name in ("kind", "role", "benchmark", "split", "task", "subset", "model")
+        }
+        out |= {
+            name: getattr(self, name)
+            for name in (
+                *("revision", "system", "measure", "n_queries", "corpus_size"),
+                *("corpus_size_source", "score", "score_answered", "tau", "verdict"),
+                *("definition_1", "reason"),
+            )
+        }
+        out["nulls"] = {name: null.to_dict() for name, null in self.nulls.items()}
+        out["distinct_nulls"] = self.distinct_nulls
+        out["ceiling"] = self.ceiling
+        out["companion"] = self.companion.to_dict() if self.companion else None
+        out["ties"] = asdict(self.ties) if self.ties else None
+        out["warnings"] = [asdict(note) for note in self.warnings]
+        out["settings"] = dict(self.settings)
+        out["provenance"] = dict(self.provenance)
+        return plain(out)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per null with its figures."""
+        rows = [{"null": name, **null.to_dict()} for name, null in self.nulls.items()]
+        frame = pd.DataFrame(rows)
+        frame.insert(0, "measure", self.measure)
+        frame.insert(0, "benchmark", self.benchmark)
+        frame.insert(0, "system", self.system)
+        return frame
+
+    def _repr_html_(self) -> str:
+        columns = ["null", "mean", "delta", "low", "high", "p_value", "verdict"]
+        table = self.to_frame()[columns].to_html(
+            index=False, border=0, float_format="{:.4f}".format
+        )
+        title = f"{self.system} · {self.benchmark or 'benchmark'} · {self.measure}"
+        head = f"{_escape(title)}: {self.score:.4f} → <b>{self.verdict}</b>"
+        return f"<p>{head}<br>{_escape(self.reason)}</p>{table}"
+
+
+def plain(value: Any) -> Any:
+    """Return `value` with plain Python types, floats at 12 significant digits, NaN as None.
+
+    Examples
+    --------
+    >>> plain({"a": np.float64(1) / 3, "b": float("nan"), "c": (np.int64(2),)})
+    {'a': 0.333333333333, 'b': None, 'c': [2]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        return float(f"{number:.12g}") if math.isfinite(number) else None
+    return value
+
+
+def _escape(text: str) -> str:
+    import html
+
+    return html.escape(text)
