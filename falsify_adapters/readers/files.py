@@ -295,7 +295,7 @@ class _RunReader(_Reader):
                 chosen=self.score_order is not None,
                 notes=self.notes,
             )
-        run = as_run(frame, notes=self.notes, name=self.label)
+        run = as_run(frame, name=self.label)
         if self.by_rank:
             self._refuse_equal_ranks(run)
         if self.depth is None:
