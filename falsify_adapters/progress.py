@@ -1,17 +1,109 @@
-"""Progress bars on standard error, shown only where somebody is watching."""
+"""Progress bars on standard error, for what takes longer than a second and somebody watches."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
 
+#: Seconds of work before a bar appears: shorter work needs none.
+DELAY = 1.0
+
+_QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+@contextmanager
+def quietly(quiet: bool = True) -> Iterator[None]:
+    """Draw no bars inside this block, if `quiet`.
+
+    Examples
+    --------
+    >>> with quietly():
+    ...     wanted(True)
+    False
+    """
+    token = _QUIET.set(quiet)
+    try:
+        yield
+    finally:
+        _QUIET.reset(token)
+
 
 def wanted(show: bool | None) -> bool:
     """Return whether to draw: `show` if it says so, else whether standard error is a terminal."""
+    if _QUIET.get():
+        return False
     return sys.stderr.isatty() if show is None else show
+
+
+class _Bar:
+    def __init__(self, description: str, total: float | None) -> None:
+        self.description = description
+        self.total = total
+        self.done = 0.0
+        self.started = time.monotonic()
+        self.shown: Any = None
+
+    def advance(self, amount: float = 1.0) -> None:
+        self.done += amount
+        if self.shown is None and time.monotonic() - self.started >= DELAY:
+            self._show()
+        if self.shown is not None:
+            self.shown.update(self.task, completed=self.done)
+
+    def _show(self) -> None:
+        # imported late: most work is over before a bar would appear
+        from rich.console import Console
+        from rich.progress import Progress
+
+        self.shown = Progress(console=Console(stderr=True), transient=True)
+        self.task = self.shown.add_task(self.description, total=self.total)
+        self.shown.start()
+
+    def close(self) -> None:
+        if self.shown is not None:
+            self.shown.stop()
+
+
+@contextmanager
+def progress(
+    description: str, total: float | None = None, *, show: bool | None = None
+) -> Iterator[Callable[[float], None]]:
+    """Show a bar while a block runs, if it takes longer than a second and somebody watches.
+
+    Parameters
+    ----------
+    description : str
+        What is being done, for the left end of the bar.
+    total : float, optional
+        The amount of work; without it the bar only moves.
+    show : bool, optional
+        Draw or not; by default only on a terminal.
+
+    Yields
+    ------
+    callable
+        To be called with the amount of work just done.
+
+    Examples
+    --------
+    >>> with progress("counting", 3) as advance:
+    ...     for _ in range(3):
+    ...         advance(1)
+    """
+    if not wanted(show):
+        yield lambda _amount: None
+        return
+    bar = _Bar(description, total)
+    try:
+        yield bar.advance
+    finally:
+        bar.close()
 
 
 def track(
@@ -39,15 +131,12 @@ def track(
     >>> list(track("ab", "reading", show=False))
     ['a', 'b']
     """
-    if not wanted(show):
-        yield from items
-        return
-    from rich.console import Console
-    from rich.progress import track as rich_track
-
-    yield from rich_track(
-        items, description, total=total, console=Console(stderr=True), transient=True
-    )
+    if total is None and isinstance(items, Sized):
+        total = len(items)
+    with progress(description, total, show=show) as advance:
+        for item in items:
+            yield item
+            advance(1)
 
 
 class ByteBar:

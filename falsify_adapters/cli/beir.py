@@ -79,16 +79,12 @@ def main(context: click.Context, /, **options: Any) -> None:
     falsify-beir -d nfcorpus -r my.trec --controls  my run, and what the gate catches
     falsify-beir -d nfcorpus -d scifact -r 'runs/{dataset}.trec' --json report.json
     """
-    reading = Reading.from_options(options)
-    context.exit(
-        run_session(
-            options, reading.accepted, lambda session: _grade_all(session, reading, options)
-        )
-    )
+    context.exit(run_session(options, lambda session: _grade_all(session, options)))
 
 
-def _grade_all(session: Session, reading: Reading, options: Mapping[str, Any]) -> None:
+def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
     measures, config = chosen_measures(options), gate_config(options)
+    reading = Reading.from_options(options)
     datasets = list(_open_datasets(session, options))
     runs = RunFiles(session, reading, options["runs"])
     for dataset in datasets:
@@ -107,9 +103,7 @@ def _open_datasets(session: Session, options: Mapping[str, Any]) -> Iterator[Dat
     names = ("split", "data_dir", "base_url", "offline")
     for name in dict.fromkeys(options["datasets"]):
         with session.attempt(name):
-            yield from open_datasets(
-                name, **{key: options[key] for key in names}, progress=session.progress
-            )
+            yield from open_datasets(name, **{key: options[key] for key in names})
 
 
 def _evaluations(
@@ -127,7 +121,7 @@ def _evaluations(
     }
     if not options["runs"]:
         with session.attempt(dataset.title):
-            yield dataset.evaluate(**settings, progress=session.progress)
+            yield dataset.evaluate(**settings)
     for path, name, file in runs.of(dataset):
         with session.attempt(f"{path} on {dataset.title}"):
             yield joined(file, dataset.evaluate(file.frame, system=name, **settings))

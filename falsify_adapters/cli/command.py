@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import click
@@ -100,12 +100,23 @@ def exit_code_of(call: Callable[[], Any], name: str) -> int:
 class _ExitRules(click.Command):
     """Exit status and errors after this project's rules, instead of click's."""
 
-    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
         """Run the command and leave the process with its exit status."""
+        base = super().main
+
+        def call() -> Any:
+            return base(args, prog_name, complete_var, standalone_mode=False, **extra)
+
         if not standalone_mode:
-            return super().main(*args, standalone_mode=False, **extra)
-        base, name = super().main, self.name or "falsify-adapters"
-        sys.exit(exit_code_of(lambda: base(*args, standalone_mode=False, **extra), name))
+            return call()
+        sys.exit(exit_code_of(call, self.name or "falsify-adapters"))
 
 
 class SectionOption(click.Option):

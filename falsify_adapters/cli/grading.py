@@ -11,8 +11,10 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from falsify_adapters.cli.command import complain, exit_status, write
+from falsify_adapters.cli.options import was_chosen
 from falsify_adapters.errors import FalsifyError, InputError, UsageError
 from falsify_adapters.notes import ON_VERDICTS, Note
+from falsify_adapters.progress import quietly
 from falsify_adapters.report.outcome import Outcome, Refusal, Skip
 
 if TYPE_CHECKING:
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
 
 #: Endings of run files that are not part of a system's name.
 SUFFIXES = frozenset(
-    (".gz", ".lz4", ".trec", ".run", ".res", ".results")
-    + (".txt", ".tsv", ".csv", ".json", ".jsonl", ".parquet")
+    {
+        *(".gz", ".lz4", ".trec", ".run", ".res", ".results"),
+        *(".txt", ".tsv", ".csv", ".json", ".jsonl", ".parquet"),
+    }
 )
 
 
@@ -33,24 +37,19 @@ class Session:
     ----------
     options : mapping
         The options of the command: ``json_to, markdown_to, quiet, ascii_only, strict``.
-    accepted : set of str
-        Warnings that ``strict`` lets pass.
     """
 
-    def __init__(self, options: Mapping[str, Any], accepted: frozenset[str] = frozenset()) -> None:
+    def __init__(self, options: Mapping[str, Any]) -> None:
         self.outcome = Outcome()
         self.quiet = bool(options["quiet"])
         self._json_to: str | None = options["json_to"]
         self._markdown_to: str | None = options["markdown_to"]
         self._ascii_only = bool(options["ascii_only"])
         self._strict = bool(options["strict"])
-        self._accepted = accepted | ON_VERDICTS
+        # what the user has answered with an option is no reason to refuse
+        answered = {"W-EXCLUDED"} | ({"W-SELF-MATCHES"} if was_chosen("keep_self") else set())
+        self._accepted = ON_VERDICTS | answered
         self._told: set[tuple[str, str]] = set()
-
-    @property
-    def progress(self) -> bool | None:
-        """What functions that draw progress bars are told: never, or only on a terminal."""
-        return False if self.quiet else None
 
     @contextmanager
     def attempt(self, name: str) -> Iterator[None]:
@@ -149,9 +148,7 @@ class Session:
             text = to_terminal(
                 self.outcome,
                 width=shutil.get_terminal_size((80, 24)).columns,
-                color=screen
-                and not os.environ.get("NO_COLOR")
-                and os.environ.get("TERM") != "dumb",
+                color=_wants_color(sys.stdout),
                 ascii_only=self._ascii_only or not _speaks_unicode(sys.stdout),
             )
             write(sys.stdout, text)
@@ -180,11 +177,7 @@ class Session:
                     write_atomically(target, render())
 
 
-def run_session(
-    options: Mapping[str, Any],
-    accepted: frozenset[str],
-    grade: Callable[[Session], None],
-) -> int:
+def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) -> int:
     """Run what a command does, then write its report, refusals included.
 
     Returns
@@ -194,8 +187,8 @@ def run_session(
     """
     if options["json_to"] == "-" and options["markdown_to"] == "-":
         raise UsageError("--json - and --markdown - both want standard output")
-    session = Session(options, accepted)
-    with session.attempt("command line"):
+    session = Session(options)
+    with quietly(session.quiet), session.attempt("command line"):
         grade(session)
     return session.finish()
 

@@ -51,19 +51,15 @@ def main(context: click.Context, /, **options: Any) -> None:
     falsify-ir qrels.trec bm25.trec --corpus-size 8841823
     falsify-ir qrels.trec a.run b.run -m nDCG@10 -m AP@100 --corpus-size 3633 --json -
     """
-    reading = Reading.from_options(options)
-    context.exit(
-        run_session(
-            options, reading.accepted, lambda session: _grade_all(session, reading, options)
-        )
-    )
+    context.exit(run_session(options, lambda session: _grade_all(session, options)))
 
 
-def _grade_all(session: Session, reading: Reading, options: Mapping[str, Any]) -> None:
+def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
     from falsify_adapters.evaluation import Evaluation
     from falsify_adapters.readers import read_qrels
 
     measures, config = chosen_measures(options), gate_config(options)
+    reading = Reading.from_options(options)
     judged = read_qrels(options["qrels"])
     benchmark = options["benchmark"] or system_names([options["qrels"]])[options["qrels"]]
     graded = None

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from falsify_adapters.cli.options import was_chosen
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.notes import Note
 
@@ -23,8 +22,6 @@ class Reading:
     ----------
     top_k, keep_self, score_order, rank_from_column, exclude
         The options of the same names.
-    accepted : frozenset of str
-        Warnings that the user has answered with an option, which ``--strict`` lets pass.
     """
 
     top_k: int | None
@@ -32,7 +29,6 @@ class Reading:
     score_order: Any
     rank_from_column: bool
     exclude: str | None
-    accepted: frozenset[str]
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Reading:
@@ -40,10 +36,7 @@ class Reading:
         names = ("top_k", "keep_self", "score_order", "rank_from_column", "exclude")
         if options["top_k"] is not None and options["top_k"] < 1:
             raise UsageError("--top-k must be at least 1", found=str(options["top_k"]))
-        accepted = {"W-EXCLUDED"}
-        if was_chosen("keep_self"):
-            accepted.add("W-SELF-MATCHES")
-        return cls(**{name: options[name] for name in names}, accepted=frozenset(accepted))
+        return cls(**{name: options[name] for name in names})
 
     def read(self, path: str) -> RunFile:
         """Read a run file, without the documents that are to be left out."""
