@@ -86,7 +86,7 @@ def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
     measures, config = chosen_measures(options), gate_config(options)
     reading = Reading.from_options(options)
     datasets = list(_open_datasets(session, options))
-    runs = RunFiles(session, reading, options["runs"])
+    runs = RunFiles(session, reading, options["runs"], datasets)
     for dataset in datasets:
         graded = None
         for evaluation in _evaluations(session, dataset, runs, reading, options):
@@ -94,7 +94,6 @@ def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
             graded = graded or evaluation
         if options["controls"] and graded is not None:
             session.grade_controls(graded, measures, config, dataset.corpus_ids)
-    runs.refuse_untried()
 
 
 def _open_datasets(session: Session, options: Mapping[str, Any]) -> Iterator[Dataset]:
@@ -131,32 +130,43 @@ class RunFiles:
     """The run files of one call, and which of them belong to which data set.
 
     A path with ``{dataset}``, or a folder with one run for each part of a data set, names one
-    file per data set. Any other file belongs to the data sets with which it shares a query; a
-    data set that shares none with any is offered all, so that the refusal says what was found.
+    file per data set. Any other file belongs to the data sets with which it shares a query; one
+    that shares none with any is offered to the first, so that the refusal says what was found.
     """
 
-    def __init__(self, session: Session, reading: Reading, paths: Sequence[str]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        reading: Reading,
+        paths: Sequence[str],
+        datasets: Sequence[Dataset],
+    ) -> None:
         self._session, self._reading = session, reading
         self._names = system_names(paths)
-        self._shared: dict[str, RunFile] = {}
-        self._untried: set[str] = set()
+        self._files: dict[str, RunFile] = {}
+        self._homes: dict[str, list[Dataset]] = {}
         for path in self._names:
             if not _is_per_dataset(path):
                 with session.attempt(path):
-                    self._shared[path] = reading.read(path)
-                    self._untried.add(path)
+                    file = self._files[path] = reading.read(path)
+                    homes = [dataset for dataset in datasets if _share_a_query(file, dataset)]
+                    self._homes[path] = homes or list(datasets[:1])
 
     def of(self, dataset: Dataset) -> Iterator[tuple[str, str, RunFile]]:
         """Yield path, system name and content of each run for one data set."""
-        meeting = {path for path, file in self._shared.items() if _share_a_query(file, dataset)}
+        at_home = 0
         for path, name in self._names.items():
             if _is_per_dataset(path):
+                at_home += 1
                 yield from self._placed(path, name, dataset)
-            elif path in self._shared and (path in meeting or not meeting):
-                self._untried.discard(path)
-                yield path, name, self._shared[path]
-            elif path in self._shared:
+            elif any(home is dataset for home in self._homes.get(path, ())):
+                at_home += 1
+                yield path, name, self._files[path]
+            elif path in self._files:
                 self._session.skip(path, f"no query in common with {dataset.title}")
+        if self._files and not at_home:
+            with self._session.attempt(dataset.title):
+                raise InputError(f"no run answers a query of {dataset.title}")
 
     def _placed(self, path: str, name: str, dataset: Dataset) -> Iterator[tuple[str, str, RunFile]]:
         from falsify_adapters.adapters.beir import run_of
@@ -167,12 +177,6 @@ class RunFiles:
             system = system_names([place])[place] if PLACEHOLDER in name else name
             place = str(run_of(dataset, place)) if dataset.subset else place
             yield place, system, self._reading.read(place)
-
-    def refuse_untried(self) -> None:
-        """Refuse the files that no data set wanted."""
-        for path in sorted(self._untried):
-            with self._session.attempt(path):
-                raise InputError(f"{path} answers no query of the data sets")
 
 
 def _is_per_dataset(path: str) -> bool:

@@ -172,15 +172,16 @@ def _cell(null: NullResult, signs: Signs, *, wide: bool) -> Text:
 
 
 def _remarks(report: GateReport) -> Iterator[str]:
-    """Say what the table does not show of one system."""
+    """Say what neither the table nor a warning shows of one system."""
+    warned = {note.code for note in report.warnings}
     companion = report.companion
-    if companion is not None and not companion.agrees:
+    if companion is not None and not companion.agrees and "W-COMPANION" not in warned:
         yield (
             f"The strict companion disagrees: {companion.measure} on each query's"
             f" highest-graded documents, {number(companion.score, 4)}, is {companion.verdict}."
         )
     ties = report.ties
-    if ties is not None and ties.high_score > ties.low_score:
+    if ties is not None and ties.high_score > ties.low_score and "W-TIES" not in warned:
         verdicts = " or ".join(dict.fromkeys((ties.low_verdict, ties.high_verdict)))
         yield (
             f"Ties: {ties.queries} queries have tied scores that reach into the cutoff; by their"
