@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from falsify_adapters.errors import InputError, UsageError
@@ -110,7 +109,7 @@ class Evaluation:
         collected = list(notes)
         if top_k is not None and top_k < 1:
             raise UsageError("top_k must be at least 1", found=str(top_k))
-        run_frame = as_run(run, notes=collected)
+        run_frame = as_run(run)
         qrels_frame = as_qrels(qrels, notes=collected)
         run_frame = _judged_queries_only(run_frame, qrels_frame, collected)
         run_frame = _self_matches(run_frame, keep_self, collected)
@@ -143,14 +142,12 @@ class Evaluation:
 
     def with_run(self, run: Any, **names: Any) -> Evaluation:
         """Return the same benchmark with another run (a control, a second system)."""
-        run_frame = as_run(run, notes=[])
+        run_frame = as_run(run)
         _check_depth(run_frame, self.corpus_size, self.corpus_size_source)
         return replace(self, run=run_frame, notes=(), **names)
 
 
-def _judged_queries_only(
-    run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]
-) -> pd.DataFrame:
+def _judged_queries_only(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> pd.DataFrame:
     run_queries = run["query_id"].cat.categories
     judged = run_queries.isin(qrels["query_id"].cat.categories)
     if not judged.any():
@@ -278,5 +275,3 @@ def _check_depth(run: pd.DataFrame, size: int, source: CorpusSizeSource) -> None
             found=f"{deepest} documents for one query, corpus size {size} ({source})",
             hint="check the corpus size",
         )
-
-

@@ -33,7 +33,7 @@ IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 
 
-def as_run(data: Any, *, notes: list[Note] | None = None, name: str = "run") -> pd.DataFrame:
+def as_run(data: Any, *, name: str = "run") -> pd.DataFrame:
     """Make the common run frame.
 
     Parameters
@@ -42,8 +42,6 @@ def as_run(data: Any, *, notes: list[Note] | None = None, name: str = "run") -> 
         What ir-measures accepts: a frame with ``query_id, doc_id, score``, a dict of dict
         ``{query_id: {doc_id: score}}`` (BEIR's results dict), or an iterable of namedtuples such
         as ``ir_measures.ScoredDoc`` (a generator is consumed once). Left unchanged.
-    notes : list of Note, optional
-        Collects warnings; without it they are issued as Python warnings.
     name : str
         How errors call this input.
 
@@ -200,9 +198,7 @@ def _frame(
     )
 
 
-def _columns(
-    data: Any, names: Sequence[str], name: str
-) -> tuple[Sequence[Any], Sequence[Any], Sequence[Any], list[Any]]:
+def _columns(data: Any, names: Sequence[str], name: str) -> tuple[Any, Any, Any, list[Any]]:
     """Take the three columns out of whatever was given; the fourth item is all query ids."""
     if isinstance(data, pd.DataFrame):
         missing = [column for column in names if column not in data.columns]
@@ -214,7 +210,9 @@ def _columns(
             )
         query_ids = data[names[0]]
         declared = (
-            list(query_ids.cat.categories) if isinstance(query_ids.dtype, pd.CategoricalDtype) else []
+            list(query_ids.cat.categories)
+            if isinstance(query_ids.dtype, pd.CategoricalDtype)
+            else []
         )
         return query_ids, data[names[1]], data[names[2]], declared if "relevance" in names else []
     if isinstance(data, Mapping):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 #: Every code that a report may carry, with what it means. Codes never change their meaning.
 CODES: dict[str, str] = {
-    "W-BENCHMARK-DEGENERATE": "all queries share the same relevant documents: nothing to tell apart",
+    "W-BENCHMARK-DEGENERATE": "all queries share the same relevant documents",
     "W-COMPANION": "the strict companion measure reaches another verdict",
     "W-CORPUS-ESTIMATED": "the corpus size is the number of pooled documents, not the corpus",
     "W-COINCIDING-NULLS": "some nulls have the same expectation on this benchmark",
@@ -45,7 +45,9 @@ class Note:
 
     def __post_init__(self) -> None:
         if self.code not in CODES:
-            raise KeyError(f"unknown note code {self.code!r}: add it to falsify_adapters.notes.CODES")
+            raise KeyError(
+                f"unknown note code {self.code!r}: add it to falsify_adapters.notes.CODES"
+            )
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"

@@ -89,9 +89,7 @@ class GateConfig:
             raise UsageError("alpha must lie between 0 and 1", found=str(self.alpha))
         for name, least in (("n_boot", 100), ("n_trials", 100), ("seed", 0)):
             if getattr(self, name) < least:
-                raise UsageError(
-                    f"{name} must be at least {least}", found=str(getattr(self, name))
-                )
+                raise UsageError(f"{name} must be at least {least}", found=str(getattr(self, name)))
         choices = {
             "permute": ("query", "label"),
             "marginal": ("document", "set"),
@@ -329,7 +327,9 @@ class GateReport:
 
     def _repr_html_(self) -> str:
         columns = ["null", "mean", "delta", "low", "high", "p_value", "verdict"]
-        table = self.to_frame()[columns].to_html(index=False, border=0, float_format="{:.4f}".format)
+        table = self.to_frame()[columns].to_html(
+            index=False, border=0, float_format="{:.4f}".format
+        )
         title = f"{self.system} · {self.benchmark or 'benchmark'} · {self.measure}"
         head = f"{_escape(title)}: {self.score:.4f} → <b>{self.verdict}</b>"
         return f"<p>{head}<br>{_escape(self.reason)}</p>{table}"

@@ -1,0 +1,23 @@
+"""The four nulls: dumb systems, and benchmarks whose answers belong to other questions."""
+
+from falsify_adapters.nulls.cross import CrossMatrix, own_scores
+from falsify_adapters.nulls.draws import NullDraws
+from falsify_adapters.nulls.permuted import permutation_variance, permuted_gold
+from falsify_adapters.nulls.permuted_labels import permuted_labels
+from falsify_adapters.nulls.popularity import Pool, frequent_sets, popularity_gold
+from falsify_adapters.nulls.random_documents import random_documents
+from falsify_adapters.nulls.uniform import uniform_gold
+
+__all__ = [
+    "CrossMatrix",
+    "NullDraws",
+    "Pool",
+    "frequent_sets",
+    "own_scores",
+    "permutation_variance",
+    "permuted_gold",
+    "permuted_labels",
+    "popularity_gold",
+    "random_documents",
+    "uniform_gold",
+]

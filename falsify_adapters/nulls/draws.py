@@ -1,0 +1,124 @@
+"""What a null gives, and the random draws that the nulls share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from falsify_adapters.frames import FloatArray, IntArray
+
+#: Above this chance it is cheaper to toss a coin for every cell than to place the successes.
+DENSE_CHANCE = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class NullDraws:
+    """One null on one benchmark.
+
+    Parameters
+    ----------
+    mean : float
+        Expected score of the null.
+    mean_error : float
+        Monte Carlo standard error of `mean`; 0 where it is exact.
+    query_means : ndarray, shape (n_queries,)
+        Expected score of each query.
+    influence : ndarray, shape (n_queries,)
+        Influence of each query on the delta (own score minus what the null owes to the query).
+    trials : ndarray, shape (n_trials,)
+        Scores of the null, one per trial.
+    """
+
+    mean: float
+    mean_error: float
+    query_means: FloatArray
+    influence: FloatArray
+    trials: FloatArray
+
+
+def generator(seed: int, stream: str) -> np.random.Generator:
+    """Return the random numbers of one null: independent of the other nulls' under one seed.
+
+    Examples
+    --------
+    >>> bool(generator(1, "A").random() == generator(1, "A").random())
+    True
+    """
+    return np.random.default_rng([seed, *stream.encode()])
+
+
+def distinct_integers(rng: np.random.Generator, counts: IntArray, bounds: IntArray) -> IntArray:
+    """Draw whole numbers without repeats within each group.
+
+    Parameters
+    ----------
+    rng : Generator
+        Source of randomness.
+    counts, bounds : ndarray, shape (n_groups,)
+        How many numbers each group gets, out of ``range(bound)``.
+
+    Returns
+    -------
+    ndarray, shape (counts.sum(),)
+        Group after group; within a group in random order.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> sorted(distinct_integers(rng, np.array([3]), np.array([3])).tolist())
+    [0, 1, 2]
+    """
+    owner = np.repeat(np.arange(len(counts)), counts)
+    bound = bounds[owner]
+    value = rng.integers(0, bound)
+    stride = int(bounds.max(initial=1))
+    # numbers that stand already are drawn again: every set of distinct numbers is equally likely
+    check = np.flatnonzero(counts[owner] > 1)
+    while check.size:
+        key = owner[check] * stride + value[check]
+        order = np.argsort(key, kind="stable")
+        again = check[order[1:][key[order][1:] == key[order][:-1]]]
+        value[again] = rng.integers(0, bound[again])
+        crowded = np.zeros(len(counts), dtype=bool)
+        crowded[owner[again]] = True
+        check = check[crowded[owner[check]]]
+    return value
+
+
+def bernoulli_cells(
+    rng: np.random.Generator, sizes: IntArray, chance: FloatArray
+) -> tuple[IntArray, IntArray]:
+    """Return the successes among independent coin tosses, at a cost that grows with them only.
+
+    Parameters
+    ----------
+    rng : Generator
+        Source of randomness.
+    sizes, chance : ndarray, shape (n_lines,)
+        Number of tosses of each line, and their chance of success.
+
+    Returns
+    -------
+    line, cell : ndarray
+        Where the successes are, ascending by line and cell.
+
+    Examples
+    --------
+    >>> line, cell = bernoulli_cells(np.random.default_rng(0), np.array([2, 3]), np.array([0.0, 1.0]))
+    >>> line.tolist(), cell.tolist()
+    ([1, 1, 1], [0, 1, 2])
+    """
+    dense = chance > DENSE_CHANCE
+    counts = rng.binomial(np.where(dense, 0, sizes), np.where(dense, 0.0, chance))
+    line = np.repeat(np.arange(len(sizes)), counts)
+    cell = distinct_integers(rng, counts, np.maximum(sizes, 1))
+    which = np.flatnonzero(dense)
+    if which.size:
+        size = sizes[which]
+        owner = np.repeat(which, size)
+        position = np.arange(len(owner)) - np.repeat(np.r_[0, np.cumsum(size)[:-1]], size)
+        won = rng.random(len(owner)) < chance[owner]
+        line, cell = np.r_[line, owner[won]], np.r_[cell, position[won]]
+    order = np.lexsort((cell, line))
+    return line[order], cell[order]

@@ -1,0 +1,97 @@
+"""Null C: the ranked documents are replaced by documents drawn at random from the corpus.
+
+Closed forms: hypergeometric; average precision after Bestgen (2015).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import stats
+
+from falsify_adapters.coded import Coded, segment_sums
+from falsify_adapters.frames import FloatArray, IntArray
+from falsify_adapters.kernels import Hits, Kernel, none_drawn
+from falsify_adapters.nulls.draws import (
+    NullDraws,
+    bernoulli_cells,
+    distinct_integers,
+    generator,
+)
+
+
+def random_documents(
+    coded: Coded, kernel: Kernel, own: FloatArray, n_trials: int, seed: int
+) -> NullDraws:
+    """Return null C: as many documents as the run returned, drawn without replacement.
+
+    Gold documents that the corpus lacks count in the measure's normaliser, never as hits.
+
+    Parameters
+    ----------
+    coded : Coded
+        The evaluation in integer codes.
+    kernel : Kernel
+        The measure.
+    own : ndarray, shape (n_queries,)
+        The system's score per query.
+    n_trials, seed : int
+        Number of random runs, and their seed.
+    """
+    n = coded.n_queries
+    trial, query, value = _trial_scores(coded, kernel, n_trials, generator(seed, "C"))
+    trials = segment_sums(value, trial, n_trials) / n
+    if kernel.closed_form:
+        query_means = _expected(coded, kernel)
+        mean, error = float(query_means.mean()), 0.0
+    else:
+        query_means = segment_sums(value, query, n) / n_trials
+        mean, error = float(trials.mean()), float(trials.std(ddof=1) / np.sqrt(n_trials))
+    return NullDraws(mean, error, query_means, own - query_means, trials)
+
+
+def _expected(coded: Coded, kernel: Kernel) -> FloatArray:
+    gain = kernel.gain(coded.gold_grade) * coded.gold_present
+    total = segment_sums(gain, coded.gold_query, coded.n_queries)
+    relevant = segment_sums((gain > 0).astype(np.float64), coded.gold_query, coded.n_queries)
+    return kernel.random_mean(
+        coded.corpus_size, relevant.astype(np.int64), total, coded.profile_of, coded.returned
+    )
+
+
+def _trial_scores(
+    coded: Coded, kernel: Kernel, n_trials: int, rng: np.random.Generator
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return trial, query and score of every (trial, query) in which a gold document came up."""
+    present = np.bincount(
+        coded.gold_query, weights=coded.gold_present, minlength=coded.n_queries
+    ).astype(np.int64)
+    k = coded.returned
+    some_hit = 1.0 - none_drawn(coded.corpus_size, present, k)
+    query, trial = bernoulli_cells(rng, np.full(coded.n_queries, n_trials), some_hit)
+    count = _hit_counts(coded.corpus_size, present[query], k[query], rng)
+    pair = np.repeat(np.arange(len(query)), count)
+    rank = distinct_integers(rng, count, k[query]) + 1
+    # which of the query's present gold documents were drawn
+    drawn = distinct_integers(rng, count, present[query])
+    present_rows = np.flatnonzero(coded.gold_present)
+    first = np.searchsorted(present_rows, coded.gold_start[:-1])
+    grade = coded.gold_grade[present_rows[first[query][pair] + drawn]]
+    order = np.lexsort((rank, pair))
+    hits = Hits(
+        pair, rank[order], grade[order], coded.profile_of[query], coded.returned[query]
+    )
+    return trial, query, kernel.score(hits)
+
+
+def _hit_counts(
+    corpus_size: int, present: IntArray, k: IntArray, rng: np.random.Generator
+) -> IntArray:
+    """Draw how many gold documents came up, given that at least one did."""
+    count = np.zeros(len(k), dtype=np.int64)
+    kinds, which = np.unique(np.stack([present, k], axis=1), axis=0, return_inverse=True)
+    for i, (n_gold, depth) in enumerate(kinds.tolist()):
+        at = np.flatnonzero(which.ravel() == i)
+        chances = stats.hypergeom.pmf(np.arange(1, min(n_gold, depth) + 1), corpus_size, n_gold, depth)
+        ladder = np.cumsum(chances)
+        count[at] = np.searchsorted(ladder, rng.random(len(at)) * ladder[-1], side="right") + 1
+    return count
