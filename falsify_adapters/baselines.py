@@ -308,7 +308,7 @@ def _search_all(
     query_ids: list[str] = []
     doc_ids: list[str] = []
     scores: list[float] = []
-    for query_id, text in track(queries.items(), "searching", total=len(queries), show=progress):
+    for query_id, text in track(queries.items(), "searching", show=progress):
         found = index.search(text, k)
         query_ids.extend([query_id] * len(found))
         doc_ids.extend(doc_id for _, doc_id in found)
