@@ -9,10 +9,10 @@ from dataclasses import dataclass
 #: Every code that a report may carry, with what it means. Codes never change their meaning.
 CODES: dict[str, str] = {
     "W-BENCHMARK-DEGENERATE": "all queries share the same relevant documents",
+    "W-COINCIDING-NULLS": "some nulls have the same expectation on this benchmark",
     "W-COMMENT-LINES": "comment lines at the top of a file (skipped)",
     "W-COMPANION": "the strict companion measure reaches another verdict",
     "W-CORPUS-ESTIMATED": "the corpus size is the number of pooled documents, not the corpus",
-    "W-COINCIDING-NULLS": "some nulls have the same expectation on this benchmark",
     "W-DEPTH": "only the best documents of each query were kept while reading",
     "W-DUPLICATE-JUDGEMENTS": "the same judgement stands more than once (dropped)",
     "W-EMPTY-RESULTS": "judged queries for which the run returns nothing (counted as 0)",
