@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from falsify_adapters import baselines
@@ -25,7 +26,7 @@ from falsify_adapters.data.table import BeirEntry, beir_table, close_names, find
 from falsify_adapters.download import cache_folder, fetch, is_dataset, subsets
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.frames import as_qrels, categories
+from falsify_adapters.frames import as_qrels, categories, codes
 from falsify_adapters.notes import Note, some
 from falsify_adapters.readers import read_qrels, read_run
 
@@ -184,14 +185,15 @@ class Dataset:
             system = system or "bm25"
             provenance["run"] = {"computed": "bm25", **BM25_SETTINGS}
             depth = int(BM25_SETTINGS["k"])
-            # one document more, for the query's own may have to go
+            # one more, for the same reason as below
             run = self.bm25(k=depth if keep_self else depth + 1, progress=progress)
             top_k = depth if top_k is None else min(top_k, depth)
         elif isinstance(run, (str, Path)):
             system = system or _stem(Path(run))
-            file = read_run(run, notes=notes)
+            # read one more than is kept, for the query's own may have to go
+            file = read_run(run, depth=None if top_k is None else top_k + 1, notes=notes)
             run, provenance["run"] = file.frame, dict(file.provenance)
-        return Evaluation.create(
+        return _evaluation(
             run,
             self.qrels,
             corpus_size=corpus_size,
@@ -417,7 +419,7 @@ def gate_beir(
     from falsify_adapters.gate import run_gate
     from falsify_adapters.results import GateConfig
 
-    evaluation = Evaluation.create(
+    evaluation = _evaluation(
         results,
         qrels,
         corpus_size=corpus_size,
@@ -458,6 +460,26 @@ def run_of(part: Dataset, run: str | Path) -> Path:
             hint=f"name it {part.subset}.trec",
         )
     return matches[0]
+
+
+def _evaluation(run: Any, qrels: Any, **options: Any) -> Evaluation:
+    """Create the evaluation and say where BEIR's order of documents differs from ours."""
+    evaluation = Evaluation.create(run, qrels, **options)
+    frame = evaluation.run
+    query, score = codes(frame["query_id"]), frame["score"].to_numpy()
+    single = score.astype(np.float32)
+    # in a block of scores that are equal in single precision, BEIR goes by doc_id, descending
+    swapped = (query[1:] == query[:-1]) & (single[1:] == single[:-1])
+    swapped &= np.diff(codes(frame["doc_id"])) > 0
+    n_queries = len(np.unique(query[1:][swapped]))
+    if not n_queries:
+        return evaluation
+    note = Note(
+        "W-SCORE-PRECISION",
+        f"{n_queries} queries have scores that differ beyond single precision only: BEIR, which"
+        " compares in single precision, takes them for ties and may print another score",
+    )
+    return replace(evaluation, notes=(*evaluation.notes, note))
 
 
 def _from_folder(
