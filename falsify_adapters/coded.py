@@ -19,6 +19,7 @@ from falsify_adapters.frames import (
     IntArray,
     categories,
     codes,
+    is_among,
     rank_in_query,
 )
 
@@ -193,7 +194,7 @@ def code(
     gold_start = np.r_[0, np.cumsum(np.bincount(query_code, minlength=n_queries))]
     present = np.ones(len(gold_ids), dtype=bool)
     if absent_gold:
-        present = ~np.isin(gold_ids, np.array(sorted(absent_gold), dtype=object))
+        present = ~is_among(gold_ids, absent_gold)
 
     run_query, run_rank, run_doc = _ranked(run, qrels, gold_ids, depth)
     entry = run_doc >= 0

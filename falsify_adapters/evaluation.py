@@ -10,7 +10,15 @@ import numpy as np
 import pandas as pd
 
 from falsify_adapters.errors import InputError, UsageError
-from falsify_adapters.frames import as_qrels, as_run, categories, codes, drop_rows, rank_in_query
+from falsify_adapters.frames import (
+    as_qrels,
+    as_run,
+    categories,
+    codes,
+    drop_rows,
+    is_among,
+    rank_in_query,
+)
 from falsify_adapters.notes import Note, some
 
 CorpusSizeSource = Literal["given", "counted", "estimated"]
@@ -187,8 +195,8 @@ def _self_matches(run: pd.DataFrame, keep: bool, notes: list[Note]) -> pd.DataFr
 
 def _note_queries(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> None:
     queries = categories(qrels["query_id"])
-    answered = np.isin(queries, categories(run["query_id"]))
-    empty = answered & ~np.isin(queries, run["query_id"].unique())
+    answered = is_among(queries, categories(run["query_id"]))
+    empty = answered & ~is_among(queries, run["query_id"].unique())
     if empty.any():
         notes.append(
             Note(
