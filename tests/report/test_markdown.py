@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from report_factory import gate_report
+from tests.report_factory import gate_report
 
 from falsify_adapters.report.markdown import to_markdown
 from falsify_adapters.report.outcome import Outcome
@@ -10,8 +10,11 @@ from falsify_adapters.report.outcome import Outcome
 
 def test_one_table_per_benchmark_and_measure() -> None:
     outcome = Outcome(
-        [gate_report(), gate_report("popularity", (0, 0, 0.1, -0.1), role="control")]
-        + [gate_report(benchmark="scifact")]
+        [
+            gate_report(),
+            gate_report("popularity", (0, 0, 0.1, -0.1), role="control"),
+            gate_report(benchmark="scifact"),
+        ]
     )
     lines = to_markdown(outcome).splitlines()
     assert lines[0] == "**nfcorpus · test · nDCG@10** (323 queries, 3,633 documents, tau 0.05)"

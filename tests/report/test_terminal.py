@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from report_factory import gate_report, note, ties
+from tests.report_factory import gate_report, note, ties
 
 from falsify_adapters.report.averages import macro_averages
 from falsify_adapters.report.outcome import Outcome, Skip
@@ -125,7 +125,10 @@ def test_colours_only_when_asked() -> None:
     assert without == to_terminal(many(), color=False).splitlines()
 
 
-@pytest.mark.parametrize("text", ["\x1b[2J\x1b[31m", "a\u202eb", "x\ry", "[bold]x[/bold]", "\udc80"])
+HOSTILE = ["\x1b[2J\x1b[31m", "a\u202eb", "x\ry", "[bold]x[/bold]", "\udc80"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_names_cannot_act_on_the_terminal(text: str) -> None:
     report = gate_report(text, reason=f"because of {text}", warnings=(note("W-TIES", text),))
     for ascii_only in (False, True):
