@@ -8,11 +8,11 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.report_factory import gate_report, note
 
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.report.jsonfile import to_json, write_json
 from falsify_adapters.report.outcome import Outcome, Refusal, Skip
+from tests.report_factory import gate_report, note
 
 
 def refuse_constant(name: str) -> None:

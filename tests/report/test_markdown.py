@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from tests.report_factory import gate_report
-
 from falsify_adapters.report.markdown import to_markdown
 from falsify_adapters.report.outcome import Outcome
+from tests.report_factory import gate_report
 
 
 def test_one_table_per_benchmark_and_measure() -> None:

@@ -6,12 +6,12 @@ import re
 from dataclasses import replace
 
 import pytest
-from tests.report_factory import gate_report, note, ties
 
 from falsify_adapters.report.averages import macro_averages
 from falsify_adapters.report.outcome import Outcome, Skip
 from falsify_adapters.report.terminal import LEGEND, to_terminal
 from falsify_adapters.results import Companion
+from tests.report_factory import gate_report, note, ties
 
 LONG = "SPLADE_P_P_ENSEMBLE_DISTIL_with_a_name_that_goes_on"
 
