@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from falsify_adapters.errors import InputError
+
 #: Every code that a report may carry, with what it means. Codes never change their meaning.
 CODES: dict[str, str] = {
     "W-BENCHMARK-DEGENERATE": "all queries share the same relevant documents",
@@ -15,19 +17,24 @@ CODES: dict[str, str] = {
     "W-CORPUS-ESTIMATED": "the corpus size is the number of pooled documents, not the corpus",
     "W-DEPTH": "only the best documents of each query were kept while reading",
     "W-DUPLICATE-JUDGEMENTS": "the same judgement stands more than once (dropped)",
+    "W-EXCLUSIONS": "the list of exclusions names relevant documents, or none that was returned",
     "W-EXTRA-QUERIES": "the run answers queries that have no judgements (ignored)",
     "W-FALLBACK": "the fast kernel disagreed with ir-measures, which was used instead",
     "W-FEW-BOOT": "an interval ends so close to tau that n_boot resamples cannot tell",
     "W-GOLD-NOT-IN-CORPUS": "relevant documents that the corpus lacks",
+    "W-ID-OVERLAP": "few or no ids of run and qrels meet",
     "W-LARGE-GRADES": "unusually large relevance grades",
     "W-MISSING-QUERIES": "judged queries that the run does not answer (counted as 0)",
     "W-NO-RELEVANT": "queries without a relevant document (counted as 0)",
+    "W-QUOTED-IDS": "ids in quotation marks, which were taken as part of the id",
     "W-RANK-AS-SCORE": "the file has ranks and no scores: ranked by rank",
     "W-RANK-DISAGREES": "the rank column and the scores disagree in part (scores count)",
     "W-RARE-WINS": "too few queries to exclude rare wins behind a FAIL",
+    "W-SCORES-ASCEND": "every query lists its documents by rising score (distances?)",
     "W-SELF-MATCHES": "queries that retrieve a document with their own id",
     "W-SMALL-N": "few queries: null A holds a visible share of self-pairs",
     "W-TIES": "tied scores inside the cutoff: the order of ties moves the score",
+    "W-UNJUDGED": "hardly any returned document is judged: another corpus version?",
     "W-UNREACHABLE": "no system can clear tau against a null on this benchmark",
 }
 
@@ -68,6 +75,33 @@ def tell(code: str, message: str, notes: list[Note] | None) -> None:
         warnings.warn(str(note), FalsifyWarning, stacklevel=3)
     else:
         notes.append(note)
+
+
+def refuse_notes(notes: Iterable[Note]) -> None:
+    """Refuse what has warnings: strict mode.
+
+    Parameters
+    ----------
+    notes : iterable of Note
+        The notes of a file, an evaluation or a report.
+
+    Raises
+    ------
+    InputError
+        If there is any note; the message holds all of them.
+
+    Examples
+    --------
+    >>> refuse_notes([])
+    >>> refuse_notes([Note("W-TIES", "3")])
+    Traceback (most recent call last):
+    ...
+    falsify_adapters.errors.InputError: 1 warning, which strict mode refuses; found: W-TIES: 3
+    """
+    texts = [str(note) for note in notes]
+    if texts:
+        warned = "1 warning" if len(texts) == 1 else f"{len(texts)} warnings"
+        raise InputError(f"{warned}, which strict mode refuses", found="; ".join(texts))
 
 
 def some(items: Iterable[object], limit: int = 3) -> str:
