@@ -255,3 +255,16 @@ def _distinct(rows: IntArray, start: IntArray) -> tuple[IntArray, IntArray]:
 def segment_sums(values: FloatArray, owner: IntArray, n: int) -> FloatArray:
     """Return the sum of the values of each owner, shape (n,)."""
     return np.bincount(owner, weights=values, minlength=n).astype(np.float64, copy=False)
+
+
+def unique_pairs(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the distinct pairs of two arrays of whole numbers from 0 on, and each row's pair.
+
+    Examples
+    --------
+    >>> unique_pairs(np.array([1, 0, 1]), np.array([2, 5, 2]))
+    (array([0, 1]), array([5, 2]), array([1, 0, 1]))
+    """
+    stride = int(second.max(initial=0)) + 1
+    pairs, which = np.unique(first * stride + second, return_inverse=True)
+    return pairs // stride, pairs % stride, which

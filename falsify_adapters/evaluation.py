@@ -11,7 +11,15 @@ import pandas as pd
 
 from falsify_adapters.agreement import check_documents, check_queries
 from falsify_adapters.errors import InputError, UsageError
-from falsify_adapters.frames import as_qrels, as_run, categories, codes, drop_rows, rank_in_query
+from falsify_adapters.frames import (
+    as_qrels,
+    as_run,
+    categories,
+    codes,
+    drop_pairs,
+    drop_rows,
+    rank_in_query,
+)
 from falsify_adapters.notes import Note, some
 
 CorpusSizeSource = Literal["given", "counted", "estimated"]
@@ -120,7 +128,7 @@ class Evaluation:
         run_frame = _judged_queries_only(run_frame, qrels_frame, collected)
         run_frame = _self_matches(run_frame, keep_self, collected)
         if exclude is not None:
-            run_frame = _without_excluded(run_frame, qrels_frame, exclude, collected)
+            run_frame = _without_excluded(run_frame, exclude, collected)
         if top_k is not None:
             run_frame = drop_rows(run_frame, rank_in_query(codes(run_frame["query_id"])) > top_k)
         _note_queries(run_frame, qrels_frame, collected)
@@ -187,39 +195,33 @@ def _self_matches(run: pd.DataFrame, keep: bool, notes: list[Note]) -> pd.DataFr
     return run if keep else drop_rows(run, own)
 
 
-def _without_excluded(
-    run: pd.DataFrame, qrels: pd.DataFrame, exclude: pd.DataFrame, notes: list[Note]
-) -> pd.DataFrame:
+def _without_excluded(run: pd.DataFrame, exclude: pd.DataFrame, notes: list[Note]) -> pd.DataFrame:
     missing = [column for column in ("query_id", "doc_id") if column not in exclude.columns]
     if missing:
         raise InputError(f"the exclusions lack the column {', '.join(missing)}")
-    pairs = pd.MultiIndex.from_frame(exclude[["query_id", "doc_id"]].astype(object))
-    excluded = _pairs(run).isin(pairs)
-    gold = _pairs(qrels[qrels["relevance"] > 0])
-    relevant = gold[gold.isin(pairs)]
-    if len(relevant):
-        notes.append(
-            Note(
-                "W-EXCLUSIONS",
-                f"{len(relevant)} excluded documents are relevant for their query"
-                f" ({some(map(' '.join, relevant))}): they count as not"
-                " found",
-            )
+    kept = drop_pairs(run, exclude["query_id"], exclude["doc_id"])
+    n_dropped = len(run) - len(kept)
+    notes.append(
+        Note(
+            "W-EXCLUDED",
+            f"{n_dropped} of the {len(exclude)} documents to leave out were in the run",
         )
-    if not excluded.any():
-        notes.append(
-            Note("W-EXCLUSIONS", f"none of the {len(exclude)} excluded documents is in the run")
-        )
-    return drop_rows(run, excluded)
-
-
-def _pairs(frame: pd.DataFrame) -> pd.MultiIndex:
-    return pd.MultiIndex.from_frame(frame[["query_id", "doc_id"]].astype(object))
+    )
+    return kept
 
 
 def _note_queries(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> None:
     queries = categories(qrels["query_id"])
-    answered = np.isin(queries, run["query_id"].unique())
+    answered = np.isin(queries, categories(run["query_id"]))
+    empty = answered & ~np.isin(queries, run["query_id"].unique())
+    if empty.any():
+        notes.append(
+            Note(
+                "W-EMPTY-RESULTS",
+                f"for {int(empty.sum())} of {len(queries)} judged queries the run returns nothing"
+                f" ({some(queries[empty])}); each counts as 0",
+            )
+        )
     if not answered.all():
         missing = queries[~answered]
         notes.append(

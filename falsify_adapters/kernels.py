@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from falsify_adapters.coded import Groups, segment_sums
+from falsify_adapters.coded import Groups, segment_sums, unique_pairs
 from falsify_adapters.frames import FloatArray, IntArray, rank_in_query
 
 
@@ -142,6 +142,8 @@ class Additive(Kernel):
     """
 
     additive = True
+    #: Whether the weight of a rank depends on how many documents the ranking holds.
+    weighs_depth: ClassVar[bool] = False
 
     def weight(self, rank: IntArray, returned: IntArray) -> FloatArray:
         """Return the weight of each rank in a ranking of so many documents."""
@@ -237,6 +239,8 @@ class Recall(Additive):
 class SetPrecision(Additive):
     """SetP: relevant documents over returned documents."""
 
+    weighs_depth = True
+
     def weight(self, rank: IntArray, returned: IntArray) -> FloatArray:
         del rank
         return 1.0 / np.maximum(returned, 1)
@@ -304,14 +308,15 @@ class ReciprocalRank(Binary):
         self, corpus_size: int, present: IntArray, gain: FloatArray, profile: IntArray, k: IntArray
     ) -> FloatArray:
         del gain, profile
-        kinds, which = np.unique(np.stack([present, k], axis=1), axis=0, return_inverse=True)
-        value = np.zeros(len(kinds))
-        for i, (relevant, depth) in enumerate(kinds.tolist()):
+        relevants, depths, which = unique_pairs(present, k)
+        value = np.zeros(len(depths))
+        pairs = zip(relevants.tolist(), depths.tolist(), strict=True)
+        for i, (relevant, depth) in enumerate(pairs):
             rank = np.arange(1, depth + 1)
             hit = np.minimum(relevant / (corpus_size - rank + 1.0), 1.0)
             none_above = np.r_[1.0, np.cumprod(1.0 - hit)[:-1]][:depth]
             value[i] = (none_above * hit / rank).sum()
-        return value[which.ravel()]
+        return value[which]
 
     def _value(self, rank: IntArray) -> FloatArray:
         return 1.0 / rank
@@ -392,12 +397,12 @@ def none_drawn(corpus_size: int, marked: IntArray, k: IntArray) -> FloatArray:
     >>> none_drawn(4, np.array([1, 2]), np.array([2, 3]))
     array([0.5, 0. ])
     """
-    kinds, which = np.unique(np.stack([marked, k], axis=1), axis=0, return_inverse=True)
-    value = np.zeros(len(kinds))
-    for i, (n_marked, n_drawn) in enumerate(kinds.tolist()):
+    markeds, depths, which = unique_pairs(marked, k)
+    value = np.zeros(len(depths))
+    for i, (n_marked, n_drawn) in enumerate(zip(markeds.tolist(), depths.tolist(), strict=True)):
         left = corpus_size - np.arange(n_drawn)
         value[i] = np.prod(np.clip(1.0 - n_marked / left, 0.0, None))
-    return value[which.ravel()]
+    return value[which]
 
 
 def _sums_above(values: FloatArray, owner: IntArray, n: int) -> FloatArray:

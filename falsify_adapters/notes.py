@@ -17,7 +17,8 @@ CODES: dict[str, str] = {
     "W-CORPUS-ESTIMATED": "the corpus size is the number of pooled documents, not the corpus",
     "W-DEPTH": "only the best documents of each query were kept while reading",
     "W-DUPLICATE-JUDGEMENTS": "the same judgement stands more than once (dropped)",
-    "W-EXCLUSIONS": "the list of exclusions names relevant documents, or none that was returned",
+    "W-EMPTY-RESULTS": "judged queries for which the run returns nothing (counted as 0)",
+    "W-EXCLUDED": "documents left out of the run, as asked for",
     "W-EXTRA-QUERIES": "the run answers queries that have no judgements (ignored)",
     "W-FALLBACK": "the fast kernel disagreed with ir-measures, which was used instead",
     "W-FEW-BOOT": "an interval ends so close to tau that n_boot resamples cannot tell",
@@ -30,6 +31,7 @@ CODES: dict[str, str] = {
     "W-RANK-AS-SCORE": "the file has ranks and no scores: ranked by rank",
     "W-RANK-DISAGREES": "the rank column and the scores disagree in part (scores count)",
     "W-RARE-WINS": "too few queries to exclude rare wins behind a FAIL",
+    "W-SCORE-PRECISION": "scores that only double precision tells apart: other tools see ties",
     "W-SCORES-ASCEND": "every query lists its documents by rising score (distances?)",
     "W-SELF-MATCHES": "queries that retrieve a document with their own id",
     "W-SMALL-N": "few queries: null A holds a visible share of self-pairs",
@@ -37,6 +39,18 @@ CODES: dict[str, str] = {
     "W-UNJUDGED": "hardly any returned document is judged: another corpus version?",
     "W-UNREACHABLE": "no system can clear tau against a null on this benchmark",
 }
+
+#: Warnings that qualify the verdict. All others are about an input, and ``--strict`` refuses it.
+ON_VERDICTS = frozenset(
+    {
+        "W-COINCIDING-NULLS",
+        "W-COMPANION",
+        "W-FEW-BOOT",
+        "W-RARE-WINS",
+        "W-SMALL-N",
+        "W-UNREACHABLE",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,31 +91,40 @@ def tell(code: str, message: str, notes: list[Note] | None) -> None:
         notes.append(note)
 
 
-def refuse_notes(notes: Iterable[Note]) -> None:
-    """Refuse what has warnings: strict mode.
+def refuse_notes(
+    notes: Iterable[Note], name: str, *, accepted: frozenset[str] = ON_VERDICTS
+) -> None:
+    """Refuse an input that has warnings: strict mode.
 
     Parameters
     ----------
     notes : iterable of Note
         The notes of a file, an evaluation or a report.
+    name : str
+        What they are about.
+    accepted : frozenset of str
+        Codes that are no reason to refuse.
 
     Raises
     ------
     InputError
-        If there is any note; the message holds all of them.
+        If there is any other note; the message holds all of them.
 
     Examples
     --------
-    >>> refuse_notes([])
-    >>> refuse_notes([Note("W-TIES", "3")])
+    >>> refuse_notes([Note("W-SMALL-N", "30 queries")], "bm25")
+    >>> refuse_notes([Note("W-TIES", "3 queries")], "bm25")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    falsify_adapters.errors.InputError: 1 warning, which strict mode refuses; found: W-TIES: 3
+    falsify_adapters.errors.InputError: bm25 has 1 warning; found: W-TIES: 3 queries; hint:...
     """
-    texts = [str(note) for note in notes]
-    if texts:
-        warned = "1 warning" if len(texts) == 1 else f"{len(texts)} warnings"
-        raise InputError(f"{warned}, which strict mode refuses", found="; ".join(texts))
+    found = [str(note) for note in notes if note.code not in accepted]
+    if found:
+        raise InputError(
+            f"{name} has {len(found)} warning{'s' if len(found) > 1 else ''}",
+            found="; ".join(found),
+            hint="strict mode (--strict) refuses such an input",
+        )
 
 
 def some(items: Iterable[object], limit: int = 3) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 
 from falsify_adapters.coded import Coded
@@ -61,7 +63,7 @@ class CrossMatrix:
         """Return the sum of squares over all pairs of queries."""
         return float((self.matrix.power(2) @ self.coded.set_count.astype(np.float64)).sum())
 
-    def trial_means(self, sets: IntArray) -> FloatArray:
+    def trial_means(self, sets: npt.NDArray[np.integer[Any]]) -> FloatArray:
         """Return the mean score of each trial.
 
         Parameters
@@ -165,4 +167,4 @@ def _query_chunks(matches: IntArray, entry_start: IntArray) -> list[slice]:
     chunk = (per_query[1:] - 1) // CHUNK_HITS
     last = np.flatnonzero(np.r_[chunk[1:] != chunk[:-1], True])
     bounds = np.r_[0, entry_start[last + 1]].tolist()
-    return [slice(low, high) for low, high in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [slice(low, high) for low, high in pairwise(bounds)]

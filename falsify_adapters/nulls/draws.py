@@ -105,7 +105,8 @@ def bernoulli_cells(
 
     Examples
     --------
-    >>> line, cell = bernoulli_cells(np.random.default_rng(0), np.array([2, 3]), np.array([0.0, 1.0]))
+    >>> rng = np.random.default_rng(0)
+    >>> line, cell = bernoulli_cells(rng, np.array([2, 3]), np.array([0.0, 1.0]))
     >>> line.tolist(), cell.tolist()
     ([1, 1, 1], [0, 1, 2])
     """

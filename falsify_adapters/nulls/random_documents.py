@@ -6,9 +6,8 @@ Closed forms: hypergeometric; average precision after Bestgen (2015).
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
 
-from falsify_adapters.coded import Coded, segment_sums
+from falsify_adapters.coded import Coded, segment_sums, unique_pairs
 from falsify_adapters.frames import FloatArray, IntArray
 from falsify_adapters.kernels import Hits, Kernel, none_drawn
 from falsify_adapters.nulls.draws import (
@@ -77,9 +76,7 @@ def _trial_scores(
     first = np.searchsorted(present_rows, coded.gold_start[:-1])
     grade = coded.gold_grade[present_rows[first[query][pair] + drawn]]
     order = np.lexsort((rank, pair))
-    hits = Hits(
-        pair, rank[order], grade[order], coded.profile_of[query], coded.returned[query]
-    )
+    hits = Hits(pair, rank[order], grade[order], coded.profile_of[query], coded.returned[query])
     return trial, query, kernel.score(hits)
 
 
@@ -87,11 +84,21 @@ def _hit_counts(
     corpus_size: int, present: IntArray, k: IntArray, rng: np.random.Generator
 ) -> IntArray:
     """Draw how many gold documents came up, given that at least one did."""
-    count = np.zeros(len(k), dtype=np.int64)
-    kinds, which = np.unique(np.stack([present, k], axis=1), axis=0, return_inverse=True)
-    for i, (n_gold, depth) in enumerate(kinds.tolist()):
-        at = np.flatnonzero(which.ravel() == i)
-        chances = stats.hypergeom.pmf(np.arange(1, min(n_gold, depth) + 1), corpus_size, n_gold, depth)
-        ladder = np.cumsum(chances)
-        count[at] = np.searchsorted(ladder, rng.random(len(at)) * ladder[-1], side="right") + 1
-    return count
+    if not len(k):
+        return np.zeros(0, dtype=np.int64)
+    golds, depths, which = unique_pairs(present, k)
+    gold, depth = golds[:, None], depths[:, None]
+    count = np.arange(1, int(np.minimum(golds, depths).max()) + 1)[None, :]
+    # hypergeometric chances up to a factor, from the ratio of each to the one before it
+    others = corpus_size - gold - depth + count
+    possible = (count <= np.minimum(gold, depth)) & (others >= 0)
+    up = np.maximum((gold - count + 1) * (depth - count + 1), 1)
+    ratio = np.where(possible, np.log(up) - np.log(count * np.maximum(others, 1)), 0.0)
+    weight = np.where(possible, np.cumsum(ratio, axis=1), -np.inf)
+    chance = np.exp(weight - weight.max(axis=1, keepdims=True))
+    ladder = np.cumsum(chance / chance.sum(axis=1, keepdims=True), axis=1)
+    ladder[:, -1] = 1.0
+    # one search for all kinds: kind number plus a uniform number, in the ladders end to end
+    ends = (ladder + np.arange(len(golds))[:, None]).ravel()
+    place = np.searchsorted(ends, which + rng.random(len(which)), side="right")
+    return np.clip(place - which * ladder.shape[1] + 1, 1, np.minimum(present, k))
