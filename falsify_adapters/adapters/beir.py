@@ -39,7 +39,7 @@ DATA_DIR = "FALSIFY_DATA_DIR"
 BM25_SETTINGS = {"k": 100, "k1": 0.9, "b": 0.4}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """A benchmark: qrels at hand, document ids and texts read when they are asked for.
 
