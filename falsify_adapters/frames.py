@@ -12,6 +12,7 @@ Ranking rule: score descending (compared as float64), then doc_id descending, as
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -69,21 +70,77 @@ def as_run(data: Any, *, name: str = "run") -> pd.DataFrame:
     query_ids, doc_ids, values, all_queries = _columns(data, RUN_COLUMNS, name)
     if len(query_ids) == 0:
         raise InputError(f"{name} is empty", hint="a run needs at least one retrieved document")
-    queries, query_code = _id_codes(query_ids, "query_id", name, extra=all_queries)
-    docs, doc_code = _id_codes(doc_ids, "doc_id", name)
-    score = _scores(values, name, query_ids, doc_ids)
+    queries, query_code = _factorized(query_ids)
+    docs, doc_code = _factorized(doc_ids)
+    score = _numbers(values, "score", name, query_ids, doc_ids)
+    return run_from_codes([*queries, *all_queries], query_code, docs, doc_code, score, name=name)
+
+
+def run_from_codes(
+    queries: Sequence[Any],
+    query_code: IntArray,
+    docs: Sequence[Any],
+    doc_code: IntArray,
+    score: FloatArray,
+    *,
+    name: str = "run",
+) -> pd.DataFrame:
+    """Make the common run frame from ids that are numbered already, as readers hold them.
+
+    Parameters
+    ----------
+    queries, docs : sequence
+        The ids, in any order. Queries without a row are answered with nothing.
+    query_code, doc_code : ndarray, shape (n_rows,)
+        Position of each row's id in `queries` and `docs`.
+    score : ndarray, shape (n_rows,)
+        Scores.
+    name : str
+        How errors call this input.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`as_run` returns it.
+
+    Raises
+    ------
+    InputError
+        As :func:`as_run` raises it.
+
+    Examples
+    --------
+    >>> run_from_codes(
+    ...     ["q1"], np.array([0, 0]), ["d2", "d1"], np.array([0, 1]), np.array([0.5, 0.7])
+    ... )
+      query_id doc_id  score
+    0       q1     d1    0.7
+    1       q1     d2    0.5
+    """
+    query_ids, query_code = _sorted_ids(queries, query_code, "query_id", name)
+    doc_ids, doc_code = _sorted_ids(docs, doc_code, "doc_id", name)
+    bad = np.flatnonzero(~np.isfinite(score))
+    if bad.size:
+        row = int(bad[0])
+        raise InputError(
+            f"{name} has a score that is not a finite number",
+            found=f"query {query_ids[query_code[row]]!r}, document {doc_ids[doc_code[row]]!r},"
+            f" score {score[row]} ({bad.size} such rows)",
+            hint="such a score has no place in a ranking: repair the system's output",
+        )
+    score = score + 0.0  # -0.0 and 0.0 are the same score
     order = np.lexsort((-doc_code, -score, query_code))
     query_code, doc_code, score = query_code[order], doc_code[order], score[order]
-    repeated = _repeated_rows(query_code, doc_code, len(docs))
+    repeated = _repeated_rows(query_code, doc_code, len(doc_ids))
     if repeated.size:
-        row = repeated[0]
+        row = int(repeated[0])
         raise InputError(
             f"{name} lists a document more than once for a query",
-            found=f"query {queries[query_code[row]]!r}, document {docs[doc_code[row]]!r}"
+            found=f"query {query_ids[query_code[row]]!r}, document {doc_ids[doc_code[row]]!r}"
             f" ({repeated.size} repeated rows in all)",
             hint="keep one row per query and document, for example the best-scored one",
         )
-    return _frame(queries, query_code, docs, doc_code, "score", score)
+    return _frame(query_ids, query_code, doc_ids, doc_code, "score", score)
 
 
 def as_qrels(data: Any, *, notes: list[Note] | None = None, name: str = "qrels") -> pd.DataFrame:
@@ -306,16 +363,32 @@ def _id_codes(
     values: Sequence[Any], column: str, name: str, extra: Sequence[Any] = ()
 ) -> tuple[list[str], IntArray]:
     """Return the sorted distinct ids and each row's position among them."""
+    distinct, code = _factorized(values)
+    return _sorted_ids([*distinct, *extra], code, column, name)
+
+
+def _factorized(values: Sequence[Any]) -> tuple[Sequence[Any], IntArray]:
+    """Return the distinct values, and each row's position among them."""
     if isinstance(values, pd.Series):
-        raw_codes, raw = pd.factorize(values, use_na_sentinel=False)
+        code, distinct = pd.factorize(values, use_na_sentinel=False)
     else:
-        raw_codes, raw = pd.factorize(np.fromiter(values, dtype=object), use_na_sentinel=False)
-    # two raw values may be the same id (7 and "7"), so texts are made distinct once more
-    texts = [_id_text(value, column, name) for value in raw]
-    ids = sorted({*texts, *(_id_text(value, column, name) for value in extra)})
-    position = {text: i for i, text in enumerate(ids)}
-    to_sorted = np.fromiter((position[text] for text in texts), dtype=np.int64, count=len(texts))
-    return ids, to_sorted[raw_codes]
+        code, distinct = pd.factorize(np.fromiter(values, dtype=object), use_na_sentinel=False)
+    return cast(Sequence[Any], distinct), code.astype(np.int64)
+
+
+def _sorted_ids(
+    values: Sequence[Any], code: IntArray, column: str, name: str
+) -> tuple[list[str], IntArray]:
+    """Return the ids as sorted text without repeats, and the codes that go with them."""
+    texts = [_id_text(value, column, name) for value in values]
+    order = sorted(range(len(texts)), key=texts.__getitem__)
+    # two values may be the same id (7 and "7"): they get one number
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = [texts[a] != texts[b] for a, b in pairwise(order)]
+    to_sorted = np.empty(len(order), dtype=np.int64)
+    to_sorted[order] = np.cumsum(new) - 1
+    ids = [texts[i] for i, first in zip(order, new.tolist(), strict=True) if first]
+    return ids, to_sorted[code]
 
 
 def _id_text(value: Any, column: str, name: str) -> str:
@@ -339,22 +412,6 @@ def _id_text(value: Any, column: str, name: str) -> str:
         found=f"{value!r} ({type(value).__name__})",
         hint="read ids as text: a number may have lost zeros or digits already",
     )
-
-
-def _scores(
-    values: Sequence[Any], name: str, query_ids: Sequence[Any], doc_ids: Sequence[Any]
-) -> FloatArray:
-    score = _numbers(values, "score", name, query_ids, doc_ids)
-    bad = np.flatnonzero(~np.isfinite(score))
-    if bad.size:
-        row = int(bad[0])
-        raise InputError(
-            f"{name} has a score that is not a finite number",
-            found=f"query {_at(query_ids, row)!r}, document {_at(doc_ids, row)!r},"
-            f" score {score[row]} ({bad.size} such rows)",
-            hint="such a score has no place in a ranking: repair the system's output",
-        )
-    return score + 0.0  # -0.0 and 0.0 are the same score
 
 
 def _grades(

@@ -39,7 +39,7 @@ DATA_DIR = "FALSIFY_DATA_DIR"
 BM25_SETTINGS = {"k": 100, "k1": 0.9, "b": 0.4}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """A benchmark: qrels at hand, document ids and texts read when they are asked for.
 
@@ -152,6 +152,7 @@ class Dataset:
         corpus_size: int | None = None,
         keep_self: bool = False,
         top_k: int | None = None,
+        exclude: pd.DataFrame | None = None,
         progress: bool | None = None,
     ) -> Evaluation:
         """Join a run to this benchmark.
@@ -171,6 +172,8 @@ class Dataset:
             Keep documents whose id equals the query's, which BEIR removes.
         top_k : int, optional
             Cut every ranking to this depth.
+        exclude : DataFrame, optional
+            Documents to leave out of the run, per query: ``query_id, doc_id``.
         progress : bool, optional
             Draw progress bars; by default only on a terminal.
 
@@ -201,6 +204,7 @@ class Dataset:
             corpus_ids=self.corpus_ids if corpus_size is None else None,
             keep_self=keep_self,
             top_k=top_k,
+            exclude=exclude,
             notes=notes,
             system=system or "run",
             benchmark=self.name,
