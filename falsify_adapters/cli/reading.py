@@ -10,6 +10,8 @@ from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.notes import Note
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from falsify_adapters.evaluation import Evaluation
     from falsify_adapters.readers import RunFile
 
@@ -38,11 +40,19 @@ class Reading:
             raise UsageError("--top-k must be at least 1", found=str(options["top_k"]))
         return cls(**{name: options[name] for name in names})
 
-    def read(self, path: str) -> RunFile:
-        """Read a run file, without the documents that are to be left out."""
+    def read(self, path: str, qrels: pd.DataFrame | None = None) -> RunFile:
+        """Read a run file, without the documents that are to be left out.
+
+        With qrels, a refusal for contradicting scores and ranks says what each would score.
+        """
+        from falsify_adapters.adapters.files import read_run_beside
         from falsify_adapters.readers import read_run
 
-        file = read_run(path, score_order=self.score_order, rank_from_column=self.rank_from_column)
+        options = {"score_order": self.score_order, "rank_from_column": self.rank_from_column}
+        if qrels is None:
+            file = read_run(path, **options)
+        else:
+            file = read_run_beside(path, qrels, **options)
         return file if self.exclude is None else _leave_out(file, path, self.exclude)
 
 
