@@ -162,7 +162,8 @@ class Dataset:
             A run file, a run frame, or the results dict of ``EvaluateRetrieval.retrieve``, left
             unchanged. Without it BM25 is computed.
         system : str, optional
-            The system's name; by default the file's without its ending, or ``bm25``.
+            The system's name; by default the file's without its ending (the folder's, if the
+            file is named after the forum), or ``bm25``.
         corpus_size : int, optional
             Number of documents. The corpus is then not read for its ids, and documents that it
             lacks are not noticed.
@@ -189,7 +190,7 @@ class Dataset:
             run = self.bm25(k=depth if keep_self else depth + 1, progress=progress)
             top_k = depth if top_k is None else min(top_k, depth)
         elif isinstance(run, (str, Path)):
-            system = system or _stem(Path(run))
+            system = system or self._system_of(Path(run))
             # read one more than is kept, for the query's own may have to go
             file = read_run(run, depth=None if top_k is None else top_k + 1, notes=notes)
             run, provenance["run"] = file.frame, dict(file.provenance)
@@ -207,6 +208,11 @@ class Dataset:
             subset=self.subset,
             provenance=provenance,
         )
+
+    def _system_of(self, path: Path) -> str:
+        """Return the file's name without its ending; the folder's, if the file's is the forum."""
+        name = _stem(path)
+        return path.resolve().parent.name if name == self.subset else name
 
 
 def load_beir(

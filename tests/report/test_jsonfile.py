@@ -34,11 +34,14 @@ def test_the_document_has_the_keys_of_the_schema() -> None:
     assert list(document) == ["schema", "reports", "errors", "skipped"]
     assert document["schema"] == "falsify-adapters/report/1"
     (report,) = document["reports"]
-    assert list(report) == (
-        "kind role benchmark split task subset model revision system measure n_queries corpus_size"
-        " corpus_size_source score score_answered tau verdict definition_1 reason nulls"
-        " distinct_nulls ceiling companion ties warnings settings provenance"
-    ).split()
+    assert (
+        list(report)
+        == (
+            "kind role benchmark split task subset model revision system measure n_queries corpus_size"
+            " corpus_size_source score score_answered tau verdict definition_1 reason nulls"
+            " distinct_nulls ceiling companion ties warnings settings provenance"
+        ).split()
+    )
     assert list(report["nulls"]) == list("ABCD")
     assert set(report["nulls"]["A"]) >= set(
         "mean mean_error delta low high p_value luck_margin adjusted attainable verdict".split()

@@ -125,7 +125,9 @@ def test_colours_only_when_asked() -> None:
     assert without == to_terminal(many(), color=False).splitlines()
 
 
-@pytest.mark.parametrize("text", ["\x1b[2J\x1b[31m", "a\u202eb", "x\ry", "[bold]x[/bold]", "\udc80"])
+@pytest.mark.parametrize(
+    "text", ["\x1b[2J\x1b[31m", "a\u202eb", "x\ry", "[bold]x[/bold]", "\udc80"]
+)
 def test_hostile_names_cannot_act_on_the_terminal(text: str) -> None:
     report = gate_report(text, reason=f"because of {text}", warnings=(note("W-TIES", text),))
     for ascii_only in (False, True):
