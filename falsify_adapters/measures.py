@@ -234,7 +234,7 @@ class IrMeasuresKernel(Kernel):
         The means of null D come from its trials; only their spread over queries uses this.
         """
         profiles = entries.profile[entries.query]
-        length = self.profiles.length[profiles]
+        length = np.r_[self.profiles.length, 0][profiles]  # -1, the empty profile, has none
         owner = np.repeat(np.arange(len(profiles)), length)
         first = np.repeat(np.r_[0, np.cumsum(length)[:-1]], length)
         cell = np.repeat(self.profiles.start[profiles], length) + np.arange(len(owner)) - first
@@ -385,11 +385,13 @@ def _check_behaviour(measure: Measure) -> None:
     """Ask ir-measures whether an unfamiliar measure behaves as the nulls need."""
     if measure.NAME in _KERNELS and "dcg" not in measure.params:
         return
-    relevant = max(measure.params.get("rel", 1), measure.params.get("max_rel", 1))
-    qrels = {"0": {"d9": relevant}, "1": {"d0": relevant}}
+    # the measure may count only higher grades; gdeval takes none above 4
+    lowest = max(measure.params.get("rel", 1), measure.params.get("max_rel", 1))
+    qrels = {str(grade): {"d0": lowest + grade - 1} for grade in range(1, 5)}
+    qrels["0"] = {"d9": lowest}
     ranking = {f"d{i}": 3.0 - i for i in range(3)}
-    values = _calculate(measure, qrels, {"0": ranking, "1": ranking})
-    without, best = values.get("0", 0.0), values.get("1", 0.0)
+    values = _calculate(measure, qrels, dict.fromkeys(qrels, ranking))
+    without, best = values.pop("0", 0.0), max(values.values(), default=0.0)
     if without != 0.0 or not 0.0 < best <= 1.0:
         raise MeasureError(
             f"{measure} is not a score in [0, 1] that is 0 without a relevant document",
