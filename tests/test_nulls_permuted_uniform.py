@@ -20,6 +20,7 @@ from falsify_adapters.nulls import (
 )
 from tests import naive
 from tests.benchmarks_made import ALL, Benchmark, crowded, graded, made, odd, single_skewed
+from tests.same_draws import assert_same_distribution
 
 WITH_KERNEL = (
     *("nDCG@10", "nDCG@3", "P@10", "R@10", "RR@10", "RR", "AP", "AP@10", "Success@5", "Rprec"),
@@ -138,25 +139,12 @@ def test_trials_are_draws_from_the_definition(null: str, kind: str) -> None:
     expected = naive.label_trials(measures, bench, draw, 2000, 11)
     for measure in measures:
         null_draws = ours(bench.prepared(measure), 2000, 12)
-        same_distribution(null_draws.trials, expected[measure])
+        assert_same_distribution(null_draws.trials, expected[measure])
         error = np.hypot(null_draws.mean_error, expected[measure].std() / np.sqrt(2000))
         assert abs(null_draws.mean - expected[measure].mean()) <= 4 * error + 1e-12
         # the stated mean lies where the trials lie
         own_error = null_draws.trials.std() / np.sqrt(2000)
         assert abs(null_draws.mean - null_draws.trials.mean()) <= 4 * own_error + 1e-12
-
-
-def same_distribution(ours: Any, theirs: Any) -> None:
-    """Hold means within 4 standard errors, spreads within what 2,000 draws can tell, and shapes."""
-    n = min(len(ours), len(theirs))
-    error = np.hypot(ours.std() / np.sqrt(len(ours)), theirs.std() / np.sqrt(len(theirs)))
-    assert abs(ours.mean() - theirs.mean()) <= 4 * error + 1e-12
-    if theirs.std() < 1e-12:
-        assert ours.std() < 1e-12
-        return
-    kurtosis = stats.kurtosis(theirs) + 3
-    assert abs(np.log(ours.var() / theirs.var())) < 5 * np.sqrt(2 * (kurtosis - 1) / n)
-    assert stats.ks_2samp(ours.round(9), theirs.round(9)).pvalue > 1e-4
 
 
 def test_permuted_trials_use_each_gold_set_once() -> None:
