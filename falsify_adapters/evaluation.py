@@ -160,9 +160,10 @@ class Evaluation:
 
     def with_run(self, run: Any, **names: Any) -> Evaluation:
         """Return the same benchmark with another run (a control, a second system)."""
-        run_frame = as_run(run)
+        notes: list[Note] = []
+        run_frame = _judged_queries_only(as_run(run), self.qrels, notes)
         _check_depth(run_frame, self.corpus_size, self.corpus_size_source)
-        return replace(self, run=run_frame, notes=(), **names)
+        return replace(self, run=run_frame, notes=tuple(notes), **names)
 
 
 def _judged_queries_only(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> pd.DataFrame:

@@ -76,7 +76,7 @@ def run_gate(
         definition_1=main.definition_1,
         reason=reason,
         nulls=main.nulls,
-        distinct_nulls=main.distinct,
+        distinct_nulls=len(main.expectations),
         companion=companion,
         ties=ties,
         warnings=tuple(notes),
