@@ -3,8 +3,8 @@
 A *run frame* has the columns ``query_id, doc_id, score``, a *qrels frame*
 ``query_id, doc_id, relevance``: ir-measures' names. Ids are categorical columns whose categories
 are sorted text, so that everything downstream works on integer codes. The categories of a qrels
-frame's ``query_id`` are the evaluated queries: a query without any judgement is a category
-without rows.
+frame's ``query_id`` are the evaluated queries, those of a run frame's the answered ones: a query
+without any judgement, or with an empty result, is a category without rows.
 
 Ranking rule: score descending (compared as float64), then doc_id descending, as in trec_eval.
 """
@@ -49,7 +49,8 @@ def as_run(data: Any, *, name: str = "run") -> pd.DataFrame:
     -------
     DataFrame
         Columns ``query_id, doc_id`` (categorical) and ``score`` (float64), sorted by query, then
-        by rank.
+        by rank. The categories of ``query_id`` are the answered queries, those with an empty
+        result included.
 
     Raises
     ------
@@ -65,10 +66,10 @@ def as_run(data: Any, *, name: str = "run") -> pd.DataFrame:
     1       q1     d2    0.7
     2       q1     d1    0.5
     """
-    query_ids, doc_ids, values, _ = _columns(data, RUN_COLUMNS, name)
+    query_ids, doc_ids, values, all_queries = _columns(data, RUN_COLUMNS, name)
     if len(query_ids) == 0:
         raise InputError(f"{name} is empty", hint="a run needs at least one retrieved document")
-    queries, query_code = _id_codes(query_ids, "query_id", name)
+    queries, query_code = _id_codes(query_ids, "query_id", name, extra=all_queries)
     docs, doc_code = _id_codes(doc_ids, "doc_id", name)
     score = _scores(values, name, query_ids, doc_ids)
     order = np.lexsort((-doc_code, -score, query_code))
@@ -164,6 +165,34 @@ def drop_rows(frame: pd.DataFrame, drop: npt.NDArray[np.bool_]) -> pd.DataFrame:
     return frame.loc[~drop].reset_index(drop=True)
 
 
+def drop_pairs(
+    frame: pd.DataFrame, query_ids: Iterable[str], doc_ids: Iterable[str]
+) -> pd.DataFrame:
+    """Return `frame` without the rows of the given queries and documents.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A run or qrels frame.
+    query_ids, doc_ids : iterable of str
+        The pairs to leave out; those that the frame lacks are ignored.
+
+    Examples
+    --------
+    >>> drop_pairs(as_run({"q1": {"d1": 0.5, "d2": 0.7}}), ["q1", "q9"], ["d2", "d1"])
+      query_id doc_id  score
+    0       q1     d1    0.5
+    """
+    n_docs = len(frame["doc_id"].cat.categories)
+    query = frame["query_id"].cat.categories.get_indexer(pd.Index(list(query_ids), dtype=object))
+    doc = frame["doc_id"].cat.categories.get_indexer(pd.Index(list(doc_ids), dtype=object))
+    known = (query >= 0) & (doc >= 0)
+    unwanted = query[known].astype(np.int64) * n_docs + doc[known]
+    return drop_rows(
+        frame, np.isin(codes(frame["query_id"]) * n_docs + codes(frame["doc_id"]), unwanted)
+    )
+
+
 def rank_in_query(query_code: npt.NDArray[np.int64]) -> IntArray:
     """Return the 1-based rank of each row of a run sorted by query and rank.
 
@@ -214,7 +243,7 @@ def _columns(data: Any, names: Sequence[str], name: str) -> tuple[Any, Any, Any,
             if isinstance(query_ids.dtype, pd.CategoricalDtype)
             else []
         )
-        return query_ids, data[names[1]], data[names[2]], declared if "relevance" in names else []
+        return query_ids, data[names[1]], data[names[2]], declared
     if isinstance(data, Mapping):
         return _mapping_columns(data, name)
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):
