@@ -9,7 +9,7 @@ caller's dict is left as it is, and a judged query that the run misses counts 0 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import files
@@ -75,18 +75,24 @@ class Dataset:
         """The documents' ids, or None if there is no corpus. Texts are not held."""
         if not self.corpus.has_documents():
             return None
-        ids: set[str] = set()
-        for n_documents, doc_id in enumerate(self.corpus.doc_ids(), start=1):
-            ids.add(doc_id)
-            if len(ids) < n_documents:
-                raise InputError(
-                    f"the corpus of {self.title} holds a document id twice",
-                    found=repr(doc_id),
-                    hint="one document per id",
-                )
+        n_documents = 0
+
+        def counted() -> Iterator[str]:
+            nonlocal n_documents
+            for doc_id in self.corpus.doc_ids():
+                n_documents += 1
+                yield doc_id
+
+        ids = frozenset(counted())  # built at once: millions of ids are not copied
         if not ids:
             raise InputError(f"the corpus of {self.title} is empty")
-        return frozenset(ids)
+        if len(ids) < n_documents:
+            raise InputError(
+                f"the corpus of {self.title} holds a document id twice",
+                found=repr(_first_repeated(self.corpus.doc_ids())),
+                hint="one document per id",
+            )
+        return ids
 
     @property
     def corpus_size(self) -> int | None:
@@ -538,6 +544,15 @@ def _from_loader(source: Any, split: str | None) -> Dataset:
         corpus=MemoryCorpus(corpus, queries),
         notes=tuple(notes),
     )
+
+
+def _first_repeated(doc_ids: Iterable[str]) -> str:
+    seen: set[str] = set()
+    for doc_id in doc_ids:
+        if doc_id in seen:
+            break
+        seen.add(doc_id)
+    return doc_id
 
 
 def _qrels_rows(qrels: Any) -> Any:
