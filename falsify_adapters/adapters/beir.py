@@ -358,6 +358,8 @@ def open_datasets(
         If the data set is not there and cannot be downloaded, or has no such split.
     """
     if isinstance(source, Dataset):
+        if split not in (None, source.split):
+            raise UsageError(f"{source.title} is open for another split", found=str(source.split))
         return [source]
     if not isinstance(source, (str, Path)):
         return [_from_loader(source, split)]

@@ -296,6 +296,9 @@ def test_a_corpus_of_another_form_is_refused(corpus: object) -> None:
 def test_a_data_set_stands_for_itself(folder: Path) -> None:
     dataset = open_dataset(folder)
     assert open_datasets(dataset) == [dataset]
+    assert open_datasets(dataset, split="test") == [dataset]
+    with pytest.raises(UsageError, match="another split; found: test"):
+        open_dataset(dataset, split="dev")
     assert isinstance(dataset, Dataset)
 
 
