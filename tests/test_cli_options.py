@@ -11,7 +11,8 @@ from falsify_adapters.cli.beir import main as beir
 from falsify_adapters.cli.grading import system_names
 from falsify_adapters.cli.ir import main as ir
 from falsify_adapters.cli.options import option_names
-from tests.cli_runs import call, report, write_qrels, write_run
+from falsify_adapters.config import read_config
+from tests.cli_runs import ROOT, call, report, write_qrels, write_run
 
 
 @pytest.fixture
@@ -170,3 +171,14 @@ def test_systems_are_named_apart() -> None:
     paths = ["x/a/run.trec.gz", "x/b/run.trec", "other.json", "BM25.v2", "-"]
     assert list(system_names(paths).values()) == ["a/run", "b/run", "other", "BM25.v2", "stdin"]
     assert list(system_names(["x/run.trec", "x/run.json"]).values()) == ["x/run", "x/run"]
+
+
+@pytest.mark.parametrize("config", sorted((ROOT / "configs").glob("*.toml")), ids=lambda p: p.name)
+def test_each_example_of_a_settings_file_is_understood(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # some write a report
+    assert read_config(config, option_names(beir).keys())
+    result = call("beir", "--config", config, "-d", "nowhere", "--offline", "--quiet")
+    assert result.exit_code == 2
+    assert [line for line in result.stderr.splitlines() if "nowhere" not in line] == []
