@@ -21,6 +21,7 @@ import pandas as pd
 
 from falsify_adapters import baselines
 from falsify_adapters.adapters.beir_corpus import Corpus, FolderCorpus, MemoryCorpus
+from falsify_adapters.adapters.files import read_run_beside
 from falsify_adapters.bm25_index import Document
 from falsify_adapters.data.table import BeirEntry, beir_table, close_names, find_entry
 from falsify_adapters.download import cache_folder, fetch, is_dataset, subsets
@@ -28,7 +29,7 @@ from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import as_qrels, categories, codes
 from falsify_adapters.notes import Note, some
-from falsify_adapters.readers import read_qrels, read_run
+from falsify_adapters.readers import read_qrels
 
 if TYPE_CHECKING:
     from falsify_adapters.results import GateConfig, GateReport
@@ -195,7 +196,8 @@ class Dataset:
         elif isinstance(run, (str, Path)):
             system = system or self._system_of(Path(run))
             # read one more than is kept, for the query's own may have to go
-            file = read_run(run, depth=None if top_k is None else top_k + 1, notes=notes)
+            cut = None if top_k is None else top_k + 1
+            file = read_run_beside(run, self.qrels, depth=cut, notes=notes)
             run, provenance["run"] = file.frame, dict(file.provenance)
         return _evaluation(
             run,

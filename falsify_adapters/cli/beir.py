@@ -137,10 +137,11 @@ class RunFiles:
         self._names = system_names(paths)
         self._files: dict[str, RunFile] = {}
         self._homes: dict[str, list[Dataset]] = {}
+        only = datasets[0].qrels if len(datasets) == 1 else None
         for path in self._names:
             if not _is_per_dataset(path):
                 with session.attempt(path):
-                    file = self._files[path] = reading.read(path)
+                    file = self._files[path] = reading.read(path, only)
                     homes = [dataset for dataset in datasets if _share_a_query(file, dataset)]
                     self._homes[path] = homes or list(datasets[:1])
 
@@ -173,7 +174,7 @@ class RunFiles:
             # the data set's name stands in the report already
             system = system_names([place])[place] if PLACEHOLDER in name else name
             place = str(run_of(dataset, place)) if dataset.subset else place
-            yield place, system, self._reading.read(place)
+            yield place, system, self._reading.read(place, dataset.qrels)
 
 
 def _is_per_dataset(path: str) -> bool:

@@ -65,7 +65,7 @@ def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
     graded = None
     for path, name in system_names(options["runs"]).items():
         with session.attempt(path):
-            file = reading.read(path)
+            file = reading.read(path, judged.frame)
             evaluation = Evaluation.create(
                 file.frame,
                 judged.frame,

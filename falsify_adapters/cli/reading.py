@@ -51,11 +51,18 @@ class Reading:
             },
         )
 
-    def read(self, path: str) -> RunFile:
-        """Read a run file."""
+    def read(self, path: str, qrels: pd.DataFrame | None = None) -> RunFile:
+        """Read a run file.
+
+        With qrels, a refusal for contradicting scores and ranks says what each would score.
+        """
+        from falsify_adapters.adapters.files import read_run_beside
         from falsify_adapters.readers import read_run
 
-        return read_run(path, score_order=self.score_order, rank_from_column=self.rank_from_column)
+        options = {"score_order": self.score_order, "rank_from_column": self.rank_from_column}
+        if qrels is None:
+            return read_run(path, **options)
+        return read_run_beside(path, qrels, **options)
 
 
 def _exclusions(path: str | None) -> pd.DataFrame | None:

@@ -368,7 +368,7 @@ def _read_content(
 
 
 def _read_table(content: Content, layout: Layout, reader: _Reader) -> None:
-    line = 1
+    line, quotes = 1, False
     if layout.comments:
         reader.notes.append(
             Note(
@@ -384,7 +384,8 @@ def _read_table(content: Content, layout: Layout, reader: _Reader) -> None:
         if chunk:
             reader.add(columns(chunk, layout, content.label, line))
         line += lines
-    if not layout.quoted:
+        quotes = quotes or b'"' in chunk
+    if quotes and not layout.quoted:
         _note_quotes(reader)
 
 
