@@ -22,7 +22,7 @@ class Reading:
 
     Parameters
     ----------
-    top_k, keep_self, score_order, rank_from_column, exclude
+    top_k, keep_self, score_order, rank_from_column, chunks, exclude
         The options of the same names.
     """
 
@@ -30,12 +30,13 @@ class Reading:
     keep_self: bool
     score_order: Any
     rank_from_column: bool
+    chunks: str | None
     exclude: str | None
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Reading:
         """Pick these settings from all options of a command."""
-        names = ("top_k", "keep_self", "score_order", "rank_from_column", "exclude")
+        names = ("top_k", "keep_self", "score_order", "rank_from_column", "chunks", "exclude")
         if options["top_k"] is not None and options["top_k"] < 1:
             raise UsageError("--top-k must be at least 1", found=str(options["top_k"]))
         return cls(**{name: options[name] for name in names})
@@ -48,12 +49,27 @@ class Reading:
         from falsify_adapters.adapters.files import read_run_beside
         from falsify_adapters.readers import read_run
 
-        options = {"score_order": self.score_order, "rank_from_column": self.rank_from_column}
+        options = {
+            "depth": self._depth,
+            "score_order": self.score_order,
+            "rank_from_column": self.rank_from_column,
+        }
         if qrels is None:
             file = read_run(path, **options)
         else:
             file = read_run_beside(path, qrels, **options)
+        if self.chunks is not None:
+            from falsify_adapters.chunks import best_chunks
+
+            file = replace(file, frame=best_chunks(file.frame, self.chunks))
         return file if self.exclude is None else _leave_out(file, path, self.exclude)
+
+    @property
+    def _depth(self) -> int | None:
+        """How deep a run must be read, if that is known."""
+        if self.top_k is None or self.chunks is not None or self.exclude is not None:
+            return None
+        return self.top_k + 1  # the query's own document may have to go
 
 
 def _leave_out(file: RunFile, path: str, exclude: str) -> RunFile:
