@@ -163,7 +163,7 @@ def find_oddities(
     )
 
 
-def audit(
+def audit_benchmark(
     qrels: Any,
     measure: str | Measure = "nDCG@10",
     *,
@@ -198,7 +198,7 @@ def audit(
 
     Examples
     --------
-    >>> result = audit({"q1": {"d1": 1}, "q2": {"d1": 1, "d2": 1}}, "R@1", name="tiny")
+    >>> result = audit_benchmark({"q1": {"d1": 1}, "q2": {"d1": 1, "d2": 1}}, "R@1", name="tiny")
     >>> result.ceiling.score, result.findings.same_gold_set, result.verdict
     (0.75, 0, None)
     """

@@ -98,9 +98,9 @@ class _Source:
 
 
 def _audit(source: _Source, measure: Any, options: Mapping[str, Any]) -> Any:
-    from falsify_adapters.audit import audit
+    from falsify_adapters.audit import audit_benchmark
 
-    return audit(
+    return audit_benchmark(
         source.qrels,
         measure,
         name=source.name,
@@ -132,7 +132,7 @@ def _is_file(path: str) -> bool:
 
 
 def _file_names(paths: list[str]) -> dict[str, str]:
-    """Name qrels files; ``NAME/qrels/test.tsv`` is named after the data set's folder."""
+    """Name qrels files; ``NAME/qrels/test.tsv`` and ``NAME/qrels.txt`` after the folder."""
     folders = {path: _dataset_folder(path) for path in paths}
     others = system_names([path for path in paths if folders[path] is None])
     return {path: folders[path] or others[path].removesuffix(".qrels") for path in paths}
@@ -142,7 +142,7 @@ def _dataset_folder(path: str) -> str | None:
     place = Path(path).absolute()
     if place.parent.name == "qrels" and place.stem in SPLITS:
         return place.parent.parent.name or None
-    return None
+    return (place.parent.name or None) if place.stem == "qrels" else None
 
 
 def _from_file(path: str, name: str, options: Mapping[str, Any]) -> _Source:
@@ -150,7 +150,8 @@ def _from_file(path: str, name: str, options: Mapping[str, Any]) -> _Source:
     from falsify_adapters.readers import read_qrels
 
     file = read_qrels(path)
-    split = Path(path).stem if _dataset_folder(path) else None
+    stem = Path(path).stem
+    split = stem if stem in SPLITS else None
     fit = None
     if options["fit_split"]:
         other = Path(path).with_stem(options["fit_split"])
@@ -180,12 +181,16 @@ def _from_datasets(session: Session, name: str, options: Mapping[str, Any]) -> I
 
 def _from_dataset(dataset: Dataset, fit: pd.DataFrame | None, *, qrels_only: bool) -> _Source:
     from falsify_adapters.audit import find_oddities
+    from falsify_adapters.progress import track
 
     corpus = dataset.corpus
+    documents = None
+    if corpus.has_documents() and not qrels_only:
+        documents = track(dataset.documents(), f"reading the corpus of {dataset.title}")
     findings = find_oddities(
         dataset.qrels,
         queries=dataset.queries() if corpus.has_queries() and not qrels_only else None,
-        documents=dataset.documents() if corpus.has_documents() and not qrels_only else None,
+        documents=documents,
     )
     return _Source(
         dataset.title,

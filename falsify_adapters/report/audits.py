@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 from rich.box import Box
 from rich.table import Table
@@ -14,10 +15,10 @@ from falsify_adapters.report.text import number, share
 LEGEND = (
     "How to read it: the ceiling is what one ranking scores that is the same for every query, made"
     " with all answers known; a range where only bounds are known. A system below it shows nothing"
-    " that a ranking without reading could not. Held out is what such a ranking scores on queries"
-    " that it was not made from: the rest is memorised. Spread is how many equally popular"
-    " documents would spread the answers as thin; top is the share of queries that the most popular"
-    " document answers."
+    " that a ranking without reading could not. Held out, or from another split, is what such a"
+    " ranking scores on queries that it was not made from: the rest is memorised. Documents are"
+    " relevant to some query; spread is how many of them, equally popular, would spread the answers"
+    " as thin; top is the share of queries that the most popular one answers."
 )
 
 
@@ -35,37 +36,53 @@ def audit_table(group: Sequence[Audit], box: Box, clean: Callable[[str], str]) -
     for name in head[1:]:
         table.add_column(name, justify="right", no_wrap=True)
     for audit in group:
-        table.add_row(*map(clean, audit_cells(audit, held_out="held out" in head)))
+        table.add_row(*map(clean, audit_cells(audit, len(head))))
     return table
 
 
 def audit_head(group: Sequence[Audit]) -> list[str]:
     """Return the names of the columns."""
-    held_out = ["held out"] if any(audit.held_out for audit in group) else []
+    fitted = {audit.held_out.fitted_on for audit in group if audit.held_out}
+    halves = fitted == {"random halves"}
+    held_out = ["held out" if halves else f"from {', '.join(sorted(fitted))}"] if fitted else []
     return ["benchmark", "queries", "ceiling", *held_out, "documents", "spread", "top"]
 
 
-def audit_cells(audit: Audit, *, held_out: bool) -> list[str]:
-    """Return the cells of a row."""
+def audit_cells(audit: Audit, n_columns: int) -> list[str]:
+    """Return the cells of a row for so many columns: one more than usual has the held-out score."""
     ceiling = audit.ceiling
-    carried = [number(audit.held_out.score, 4) if audit.held_out else ""] if held_out else []
-    return [
+    cells = [
         audit.title,
         f"{ceiling.n_queries:,}",
-        ceiling_text(audit),
-        *carried,
+        ceiling_text(ceiling.kind, ceiling.score, ceiling.upper),
+    ]
+    if n_columns > 6:
+        cells.append(number(audit.held_out.score, 4) if audit.held_out else "")
+    return [
+        *cells,
         f"{ceiling.n_documents:,}",
         f"{ceiling.effective_documents:,.0f}",
         share(round(ceiling.largest_popularity / ceiling.n_queries, 3)),
     ]
 
 
-def ceiling_text(audit: Audit) -> str:
-    """Return the ceiling, or the range in which it lies."""
-    ceiling = audit.ceiling
-    if ceiling.kind == "exact":
-        return number(ceiling.score, 4)
-    return f"{number(ceiling.score, 4)}\N{EN DASH}{number(ceiling.upper, 4)}"
+def ceiling_text(kind: str, score: float, upper: float) -> str:
+    """Return the ceiling, or the range in which it lies.
+
+    Examples
+    --------
+    >>> ceiling_text("exact", 0.25, 0.25)
+    '0.2500'
+    """
+    if kind == "exact":
+        return number(score, 4)
+    return f"{number(score, 4)}\N{EN DASH}{number(upper, 4)}"
+
+
+def ceiling_line(ceiling: Mapping[str, Any]) -> str:
+    """Return the fifth line of a gate report: what a ranking gets without reading a query."""
+    text = ceiling_text(ceiling["kind"], ceiling["score"], ceiling["upper"])
+    return f"Query-blind ceiling {text}: the most that one ranking for all queries scores here."
 
 
 def oddities(audit: Audit) -> list[str]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from falsify_adapters.audit import Audit
-from falsify_adapters.report.audits import audit_cells, audit_head, by_measure
+from falsify_adapters.report.audits import audit_cells, audit_head, by_measure, ceiling_line
 from falsify_adapters.report.groups import by_benchmark, title
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.report.text import number, printable
@@ -37,6 +37,7 @@ def _section(group: Sequence[GateReport]) -> str:
         f"|{' --- |' + ' ---: |' * (len(head) - 2) + ' --- |'}",
         *(_row(report) for report in group),
         "",
+        *([ceiling_line(first.ceiling), ""] if first.ceiling is not None else []),
         *(f"- {escape(r.system)}: {r.verdict}. {escape(r.reason)}" for r in group),
     ]
     return "\n".join(lines) + "\n"
@@ -53,7 +54,8 @@ _COUNTS = {
 
 
 def _audit_section(measure: str, group: Sequence[Audit]) -> str:
-    head = [*audit_head(group), *_COUNTS]
+    own = audit_head(group)
+    head = [*own, *_COUNTS]
     lines = [
         f"**{escape(measure)}**: what one ranking for all queries scores",
         "",
@@ -61,7 +63,7 @@ def _audit_section(measure: str, group: Sequence[Audit]) -> str:
         f"|{' --- |' + ' ---: |' * (len(head) - 1)}",
     ]
     for audit in group:
-        name, *cells = audit_cells(audit, held_out="held out" in head)
+        name, *cells = audit_cells(audit, len(own))
         counts = [getattr(audit.findings, field) for field in _COUNTS.values()]
         cells += ["?" if count is None else f"{count:,}" for count in counts]
         lines.append(f"| {' | '.join([escape(name), *cells])} |")

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from falsify_adapters.audit import Audit
 from falsify_adapters.report.audits import LEGEND as AUDIT_LEGEND
-from falsify_adapters.report.audits import audit_table, by_measure, oddities
+from falsify_adapters.report.audits import audit_table, by_measure, ceiling_line, oddities
 from falsify_adapters.report.averages import MacroAverage
 from falsify_adapters.report.groups import by_benchmark, title
 from falsify_adapters.report.outcome import Outcome
@@ -123,6 +123,8 @@ def _print_group(
     _print_item(console, Text.assemble(heading, signs.dot, facts))
     console.print(_table(group, signs, wide=wide))
     console.print()
+    if first.ceiling is not None:
+        _print_item(console, Text(signs.clean(ceiling_line(first.ceiling))), indent=1)
     for report in group:
         verdict = (report.verdict, STYLES[report.verdict])
         reason = signs.clean(_sentence(report.reason))
@@ -141,7 +143,7 @@ def _print_audits(console: Console, audits: Sequence[Audit], signs: Signs) -> No
         console.print(audit_table(group, signs.box, signs.clean))
         console.print()
         for audit in group:
-            for phrase in [*oddities(audit), *audit.ceiling.remarks]:
+            for phrase in oddities(audit):
                 head = (signs.clean(audit.title), "bold")
                 _print_item(console, Text.assemble(head, f": {signs.clean(phrase)}"), indent=1)
     for audit in audits:
@@ -194,6 +196,8 @@ def _cell(null: NullResult, signs: Signs, *, wide: bool) -> Text:
 def _remarks(report: GateReport) -> Iterator[str]:
     """Say what neither the table nor a warning shows of one system."""
     warned = {note.code for note in report.warnings}
+    if report.ceiling is not None and report.ceiling["below"]:
+        yield _sentence(report.ceiling["sentence"])
     companion = report.companion
     if companion is not None and not companion.agrees and "W-COMPANION" not in warned:
         yield (
