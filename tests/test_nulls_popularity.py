@@ -104,7 +104,9 @@ def test_chunks_do_not_change_the_distribution(monkeypatch: pytest.MonkeyPatch) 
 
 def test_queries_that_cannot_be_hit_score_0() -> None:
     bench = graded()
-    unhit = Benchmark({q: ranking(["x00", "x01"]) for q in bench.queries}, bench.qrels, bench.corpus)
+    unhit = Benchmark(
+        {q: ranking(["x00", "x01"]) for q in bench.queries}, bench.qrels, bench.corpus
+    )
     p = unhit.prepared("nDCG@5")
     null = popularity_gold(p.cross, p.kernel, 100, 0)
     assert null.mean == 0
