@@ -18,8 +18,8 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from falsify_adapters.ceiling import query_blind_ceiling  # noqa: E402
-from falsify_adapters.frames import as_qrels  # noqa: E402
+from falsify_adapters.ceiling import query_blind_ceiling
+from falsify_adapters.frames import as_qrels
 
 JUDGEMENTS = 500_000
 QUERIES = (50, 1_000, 10_000, 100_000, 500_000)
@@ -60,7 +60,9 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def main() -> None:
-    print("| queries | judgements | pandas reads the file | ceiling, frame | ceiling, common frame |")
+    print(
+        "| queries | judgements | pandas reads the file | ceiling, frame | ceiling, common frame |"
+    )
     print("| ---: | ---: | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory() as folder:
         for n_queries in QUERIES:
