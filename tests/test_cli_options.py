@@ -158,7 +158,7 @@ def test_a_settings_file_with_a_mistake_is_refused(
 
 def test_the_names_in_a_settings_file_are_the_options_names() -> None:
     assert set(option_names(ir)) == {
-        *("corpus_size", "benchmark", "controls", "top_k", "keep_self", "exclude"),
+        *("corpus_size", "benchmark", "controls", "top_k", "keep_self", "exclude", "chunks"),
         *("score_order", "rank_from_column", "strict", "measure", "min_rel", "tau", "alpha"),
         *("n_boot", "n_trials", "seed", "permute", "marginal", "decision", "correction"),
         *("json", "markdown", "quiet", "ascii"),
