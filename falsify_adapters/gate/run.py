@@ -9,6 +9,7 @@ import pandas as pd
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import is_among
 from falsify_adapters.gate.companion import strict_companion
+from falsify_adapters.gate.fifth_line import fifth_line
 from falsify_adapters.gate.grading import Graded, grade
 from falsify_adapters.gate.tie_range import tie_range
 from falsify_adapters.gate.verdicts import verdict_under_ties
@@ -79,6 +80,7 @@ def run_gate(
         distinct_nulls=len(main.expectations),
         companion=companion,
         ties=ties,
+        ceiling=fifth_line(main.coded, main.kernel, main.score),
         warnings=tuple(notes),
         settings=asdict(config),
         provenance=evaluation.provenance,
