@@ -18,6 +18,7 @@ from falsify_adapters.frames import (
     codes,
     drop_pairs,
     drop_rows,
+    is_among,
     rank_in_query,
 )
 from falsify_adapters.notes import Note, some
@@ -159,9 +160,10 @@ class Evaluation:
 
     def with_run(self, run: Any, **names: Any) -> Evaluation:
         """Return the same benchmark with another run (a control, a second system)."""
-        run_frame = as_run(run)
+        notes: list[Note] = []
+        run_frame = _judged_queries_only(as_run(run), self.qrels, notes)
         _check_depth(run_frame, self.corpus_size, self.corpus_size_source)
-        return replace(self, run=run_frame, notes=(), **names)
+        return replace(self, run=run_frame, notes=tuple(notes), **names)
 
 
 def _judged_queries_only(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> pd.DataFrame:
@@ -212,8 +214,8 @@ def _without_excluded(run: pd.DataFrame, exclude: pd.DataFrame, notes: list[Note
 
 def _note_queries(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> None:
     queries = categories(qrels["query_id"])
-    answered = np.isin(queries, categories(run["query_id"]))
-    empty = answered & ~np.isin(queries, run["query_id"].unique())
+    answered = is_among(queries, categories(run["query_id"]))
+    empty = answered & ~is_among(queries, run["query_id"].unique())
     if empty.any():
         notes.append(
             Note(

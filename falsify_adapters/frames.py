@@ -218,6 +218,17 @@ def categories(column: pd.Series[Any]) -> npt.NDArray[Any]:
     return column.cat.categories.to_numpy(dtype=object)
 
 
+def is_among(ids: Any, others: Any) -> npt.NDArray[np.bool_]:
+    """Return which ids stand among the others, by hashing (numpy's isin compares all pairs).
+
+    Examples
+    --------
+    >>> is_among(["q1", "q2"], ["q2"])
+    array([False,  True])
+    """
+    return pd.Index(ids, dtype=object).isin(others)
+
+
 def drop_rows(frame: pd.DataFrame, drop: npt.NDArray[np.bool_]) -> pd.DataFrame:
     """Return `frame` without the marked rows, ids and categories as they were."""
     return frame.loc[~drop].reset_index(drop=True)

@@ -69,9 +69,7 @@ def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
             evaluation = Evaluation.create(
                 file.frame,
                 judged.frame,
-                corpus_size=options["corpus_size"],
-                keep_self=reading.keep_self,
-                top_k=reading.top_k,
+                **reading.joining,
                 notes=judged.notes,
                 system=name,
                 benchmark=benchmark,
