@@ -1,8 +1,8 @@
 """Time the query-blind ceiling against reading the qrels file with pandas.
 
-Run from the project's root: ``python tests/benchmarks/ceiling_speed.py``. Prints a Markdown table;
-each time is CPU seconds, the best of five. "frame" is the ceiling of what pandas has read (validation, sorting,
-integer codes, ceiling, bounds), "common frame" that of qrels which were validated before.
+Run from the project's root: ``python tests/benchmarks/ceiling_speed.py``. Prints a Markdown table
+of CPU seconds, each the best of five. "frame" is the ceiling of what pandas has read (validation,
+sorting, integer codes, ceiling, bounds), "common frame" that of qrels which were validated before.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import pandas as pd
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from falsify_adapters.ceiling import query_blind_ceiling  # noqa: E402
-from falsify_adapters.frames import as_qrels  # noqa: E402
+from falsify_adapters.ceiling import query_blind_ceiling
+from falsify_adapters.frames import as_qrels
 
 JUDGEMENTS = 500_000
 QUERIES = (50, 1_000, 10_000, 100_000, 500_000)
@@ -60,7 +60,9 @@ def read(path: Path) -> pd.DataFrame:
 
 
 def main() -> None:
-    print("| queries | judgements | pandas reads the file | ceiling, frame | ceiling, common frame |")
+    print(
+        "| queries | judgements | pandas reads the file | ceiling, frame | ceiling, common frame |"
+    )
     print("| ---: | ---: | ---: | ---: | ---: |")
     with tempfile.TemporaryDirectory() as folder:
         for n_queries in QUERIES:
