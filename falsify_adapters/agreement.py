@@ -58,7 +58,7 @@ _CHANGES = (
         *[lambda t: re.sub(r"\.[A-Za-z][A-Za-z0-9]{0,5}$", "", t)] * 2,
     ),
     _Change(
-        "run ids look like <judged id> and the number of a chunk",
+        "run ids look like <judged id> and the number of a chunk (see --chunks)",
         lambda t: _CHUNK.sub("", t),
         _same,
     ),

@@ -187,6 +187,13 @@ class TestBM25:
         with pytest.raises(UsageError):
             bm25({"d1": "mango"}, {"q1": "mango"}, **options)  # type: ignore[arg-type]
 
+    @pytest.mark.parametrize("content", [None, 3, ["mango"], {"text": 3}, {"title": ["x"]}])
+    def test_documents_and_queries_without_text_are_named(self, content: object) -> None:
+        with pytest.raises(InputError, match="document 'd1' has no text"):
+            bm25({"d1": content}, {"q1": "mango"})
+        with pytest.raises(InputError, match="query 'q1' has no text"):
+            bm25({"d1": "mango"}, {"q1": content})  # type: ignore[dict-item]
+
     def test_a_document_that_comes_twice_is_refused(self) -> None:
         documents = [Document("d1", "", "mango"), Document("d1", "", "mango kiwi")]
         with pytest.raises(InputError, match="BM25 run lists a document more than once"):

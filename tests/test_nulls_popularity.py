@@ -57,7 +57,7 @@ def test_repeats_are_redrawn_in_a_pool_of_twelve_documents(size: int) -> None:
 def test_chances_are_those_of_drawing_one_after_another(size: int) -> None:
     docs = [f"d{i}" for i in range(6)]
     qrels = {f"q{i}": {docs[min(i * i // 4, 5)]: 1} for i in range(6)}
-    qrels["q8"] = {doc: 1 for doc in docs[6 - size :]}
+    qrels["q8"] = dict.fromkeys(docs[6 - size :], 1)
     bench = Benchmark({q: ranking(docs) for q in qrels}, qrels, docs)
     p = bench.prepared("P@1")
     popularity = dict(zip(sorted({d for g in qrels.values() for d in g}), p.coded.popularity))
@@ -104,7 +104,9 @@ def test_chunks_do_not_change_the_distribution(monkeypatch: pytest.MonkeyPatch) 
 
 def test_queries_that_cannot_be_hit_score_0() -> None:
     bench = graded()
-    unhit = Benchmark({q: ranking(["x00", "x01"]) for q in bench.queries}, bench.qrels, bench.corpus)
+    unhit = Benchmark(
+        {q: ranking(["x00", "x01"]) for q in bench.queries}, bench.qrels, bench.corpus
+    )
     p = unhit.prepared("nDCG@5")
     null = popularity_gold(p.cross, p.kernel, 100, 0)
     assert null.mean == 0

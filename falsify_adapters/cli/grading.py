@@ -50,7 +50,9 @@ class Session:
         self._ascii_only = bool(options["ascii_only"])
         self._strict = bool(options["strict"])
         # what the user has answered with an option is no reason to refuse
-        answered = {"W-EXCLUDED"} | ({"W-SELF-MATCHES"} if was_chosen("keep_self") else set())
+        answered = {"W-DEPTH", "W-EXCLUDED"} | (
+            {"W-SELF-MATCHES"} if was_chosen("keep_self") else set()
+        )
         self._accepted = ON_VERDICTS | answered
         self._told: set[tuple[str, str]] = set()
 

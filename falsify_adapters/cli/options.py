@@ -71,6 +71,12 @@ def reading_options(*, keep_self: bool) -> Callable[[Decorated], Decorated]:
         ),
         option(
             READING,
+            "--chunks",
+            metavar="REGEX",
+            help="Chunk part of ids: best chunk per document.",
+        ),
+        option(
+            READING,
             "--score-order",
             type=click.Choice(["descending", "ascending"]),
             metavar="ORDER",

@@ -238,14 +238,18 @@ def _sentence(text: str) -> str:
 
 
 def _warnings(group: Sequence[GateReport]) -> list[tuple[str, str]]:
-    """Return each warning once, with the systems it belongs to unless these are all."""
+    """Return each warning once, with the systems it belongs to unless these are all.
+
+    What is odd about a control is no concern of the reader; the JSON has it.
+    """
+    runs = [report for report in group if report.role == "run"] or group
     systems: dict[tuple[str, str], list[str]] = {}
-    for report in group:
+    for report in runs:
         for note in report.warnings:
             named = systems.setdefault((note.code, note.message), [])
             if report.system not in named:
                 named.append(report.system)
-    everyone = len({report.system for report in group})
+    everyone = len({report.system for report in runs})
     return [
         (code, message if len(named) == everyone else f"{message} [{', '.join(named)}]")
         for (code, message), named in systems.items()
