@@ -35,7 +35,7 @@ from falsify_adapters.nulls import (
     random_documents,
     uniform_gold,
 )
-from falsify_adapters.resampling import ROUNDING, bootstrap_t, luck_margin, p_value
+from falsify_adapters.resampling import ROUNDING, bootstrap_t, luck_margin, mean_ceiling, p_value
 from falsify_adapters.results import NULLS, GateConfig, NullResult, Verdict
 
 #: Largest difference between a kernel and ir-measures that is rounding.
@@ -208,7 +208,9 @@ def _compare(
         n_boot=config.n_boot,
         seed=config.seed,
     )
-    low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
+    # a null scores at least 0, so no delta exceeds the score
+    low = np.maximum(low, -1.0)
+    high = np.minimum(high, mean_ceiling(score, len(own), config.alpha_each))
     same = coded.same_rankings()
     best = {**reach.delta, "C": reach.best_score - draws["C"].mean}
     results = {}
