@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -142,10 +142,44 @@ def judge(
         tau=tau,
         verdict=verdict,
         reason=reason,
-        definition_1=all(null.delta >= tau and null.delta > 0 for null in nulls.values()),
+        definition_1=_definition_1(nulls, tau),
         distinct=distinct_nulls(coded, kernel, config),
         fell_back=fell_back,
     )
+
+
+def at_tau(graded: Graded, tau: float, config: GateConfig) -> Graded:
+    """Judge the same deltas and intervals at another threshold; nothing is drawn again."""
+    settled = _settled(graded.coded, graded.standard_errors)
+    nulls = {
+        name: replace(
+            null,
+            verdict=null_verdict(null.delta, null.low, null.high, tau, config)
+            if settled[name]
+            else "UNDER-NS",
+        )
+        for name, null in graded.nulls.items()
+    }
+    verdict, reason = gate_verdict(nulls, len(graded.own), tau, config)
+    return replace(
+        graded,
+        nulls=nulls,
+        tau=tau,
+        verdict=verdict,
+        reason=reason,
+        definition_1=_definition_1(nulls, tau),
+    )
+
+
+def _definition_1(nulls: dict[str, NullResult], tau: float) -> bool:
+    return all(null.delta >= tau and null.delta > 0 for null in nulls.values())
+
+
+def _settled(coded: Coded, standard_errors: dict[str, float]) -> dict[str, bool]:
+    """Say for each null whether its interval means anything: equal values on few queries do not."""
+    n = coded.n_queries
+    enough = n > 1 and (n >= ENOUGH_EQUAL or coded.same_rankings())
+    return {name: n > 1 and (enough or error > 0) for name, error in standard_errors.items()}
 
 
 def _draw_nulls(
@@ -195,13 +229,13 @@ def _compare(
         seed=config.seed,
     )
     low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
-    same = coded.same_rankings()
+    errors = dict(zip(NULLS, standard_error.tolist(), strict=True))
+    settled = _settled(coded, errors)
     best = {**reach.delta, "C": reach.best_score - draws["C"].mean}
     results = {}
     for i, name in enumerate(NULLS):
         draw = draws[name]
         room = reach.best_score - draw.mean
-        settled = standard_error[i] > 0 or same or len(own) >= ENOUGH_EQUAL
         results[name] = NullResult(
             mean=draw.mean,
             mean_error=draw.mean_error,
@@ -214,11 +248,11 @@ def _compare(
             attainable=best[name],
             attainable_exact=reach.exact or name == "C",
             verdict=null_verdict(float(delta[i]), float(low[i]), float(high[i]), tau, config)
-            if settled and len(own) > 1
+            if settled[name]
             else "UNDER-NS",
             trials=draw.trials,
         )
-    return results, dict(zip(NULLS, standard_error.tolist(), strict=True))
+    return results, errors
 
 
 def _rounded(delta: float) -> float:
