@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from falsify_adapters.errors import FalsifyError
 
 if TYPE_CHECKING:
+    from falsify_adapters.playground import Playground
     from falsify_adapters.results import GateReport
 
 SCHEMA = "falsify-adapters/report/1"
@@ -86,6 +87,8 @@ class Outcome:
     reports: list[Report] = field(default_factory=list)
     errors: list[Refusal] = field(default_factory=list)
     skipped: list[Skip] = field(default_factory=list)
+    #: For the HTML report only.
+    playgrounds: list[Playground] = field(default_factory=list)
 
     def gate_reports(self) -> list[GateReport]:
         """Return the reports of the gate."""
