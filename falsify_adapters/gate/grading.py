@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
+from falsify_adapters.blind import best_constant, each_query
 from falsify_adapters.bounds import Attainable, attainable
 from falsify_adapters.coded import Coded, code
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import FloatArray
-from falsify_adapters.gate.distinct import distinct_nulls
+from falsify_adapters.gate.distinct import coinciding_nulls
+from falsify_adapters.gate.fifth_line import verdict_with_ceiling
 from falsify_adapters.gate.verdicts import gate_verdict, null_verdict
 from falsify_adapters.kernels import Kernel
 from falsify_adapters.measures import (
@@ -64,10 +66,12 @@ class Graded:
         The threshold used.
     verdict, reason : str
         Before the order of ties is looked at.
+    closed : bool
+        Whether no system can pass on this benchmark.
     definition_1 : bool
         The point rule.
-    distinct : int
-        Different expectations among the nulls.
+    expectations : tuple of tuple of str
+        The nulls, grouped by expectation.
     fell_back : bool
         Whether a fast kernel disagreed with ir-measures.
     """
@@ -81,8 +85,9 @@ class Graded:
     tau: float
     verdict: Verdict
     reason: str
+    closed: bool
     definition_1: bool
-    distinct: int
+    expectations: tuple[tuple[str, ...], ...]
     fell_back: bool
 
     @property
@@ -103,7 +108,8 @@ def grade(
     own = query_scores(run, qrels, measure)
     kernel = make_kernel(measure, coded.profiles)
     fell_back = False
-    if float(np.abs(own_scores(coded, kernel) - own).max()) > KERNEL_TOLERANCE:
+    # a NaN would compare as neither near nor far
+    if not float(np.abs(own_scores(coded, kernel) - own).max()) <= KERNEL_TOLERANCE:
         kernel, fell_back = IrMeasuresKernel(measure, coded.profiles), True
     return judge(coded, kernel, own, config, fell_back=fell_back)
 
@@ -132,6 +138,13 @@ def judge(
     tau = _tau(draws, config)
     nulls, errors = _compare(coded, own, draws, reach, tau, config)
     verdict, reason = gate_verdict(nulls, len(own), tau, config)
+    closed = any(null.attainable < tau for null in nulls.values())
+    if config.require_ceiling and not closed:
+        best = best_constant(coded, kernel, each_query(coded))
+        room = reach.best_score - best.score
+        closed = room < tau
+        score = float(own.mean())
+        verdict, reason = verdict_with_ceiling(verdict, reason, best, score, room, tau)
     return Graded(
         coded=coded,
         kernel=kernel,
@@ -142,8 +155,14 @@ def judge(
         tau=tau,
         verdict=verdict,
         reason=reason,
+<<<<<<< HEAD
         definition_1=_definition_1(nulls, tau),
         distinct=distinct_nulls(coded, kernel, config),
+=======
+        closed=closed,
+        definition_1=all(null.delta >= tau and null.delta > 0 for null in nulls.values()),
+        expectations=coinciding_nulls(coded, kernel, config),
+>>>>>>> main
         fell_back=fell_back,
     )
 

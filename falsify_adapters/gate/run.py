@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-import numpy as np
 import pandas as pd
 
 from falsify_adapters.evaluation import Evaluation
+from falsify_adapters.frames import is_among
 from falsify_adapters.gate.companion import strict_companion
+from falsify_adapters.gate.fifth_line import fifth_line
 from falsify_adapters.gate.grading import Graded, grade
 from falsify_adapters.gate.tie_range import tie_extremes
 from falsify_adapters.gate.verdicts import verdict_under_ties
@@ -56,7 +57,7 @@ def run_gate(
     ties = extremes.range() if extremes else None
     verdict, reason = verdict_under_ties(main.verdict, main.reason, ties)
     notes = [*evaluation.notes, *gate_notes(main, companion, ties, config)]
-    answered = np.isin(evaluation.query_ids, evaluation.run["query_id"].cat.categories)
+    answered = is_among(evaluation.query_ids, evaluation.run["query_id"].cat.categories)
     return GateReport(
         role=evaluation.role,
         benchmark=evaluation.benchmark,
@@ -77,9 +78,10 @@ def run_gate(
         definition_1=main.definition_1,
         reason=reason,
         nulls=main.nulls,
-        distinct_nulls=main.distinct,
+        distinct_nulls=len(main.expectations),
         companion=companion,
         ties=ties,
+        ceiling=fifth_line(main.coded, main.kernel, main.score),
         warnings=tuple(notes),
         settings=asdict(config),
         provenance=evaluation.provenance,
