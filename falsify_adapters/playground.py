@@ -182,10 +182,7 @@ def mixed_run(
     taken = _only(predictor, query_ids, keep=True)
     return as_run(
         pd.DataFrame(
-            {
-                name: union_categoricals([kept[name], taken[name]])
-                for name in ("query_id", "doc_id")
-            }
+            {name: union_categoricals([kept[name], taken[name]]) for name in ("query_id", "doc_id")}
             | {"score": np.concatenate([kept["score"], taken["score"]])}
         )
     )

@@ -89,13 +89,8 @@ def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
     runs = RunFiles(session, reading, options["runs"], datasets)
     for dataset in datasets:
         graded = None
-<<<<<<< HEAD
-        for evaluation in _evaluations(session, dataset, runs, reading, options):
-            session.grade(evaluation, measures, config, dataset.corpus_ids)
-=======
         for evaluation in _evaluations(session, dataset, runs, reading):
-            session.grade(evaluation, measures, config)
->>>>>>> main
+            session.grade(evaluation, measures, config, dataset.corpus_ids)
             graded = graded or evaluation
         if options["controls"] and graded is not None:
             session.grade_controls(graded, measures, config, dataset.corpus_ids)

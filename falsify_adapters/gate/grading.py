@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from falsify_adapters.blind import best_constant, each_query
+from falsify_adapters.blind import Best, best_constant, each_query
 from falsify_adapters.bounds import Attainable, attainable
 from falsify_adapters.coded import Coded, code
 from falsify_adapters.evaluation import Evaluation
@@ -62,6 +63,8 @@ class Graded:
         The comparison with each.
     standard_errors : dict of str to float
         Of each delta.
+    ceiling : tuple of Best and float, or None
+        The query-blind ceiling, and how far the ideal ranking lies above it, if the verdict asks.
     tau : float
         The threshold used.
     verdict, reason : str
@@ -82,6 +85,7 @@ class Graded:
     draws: dict[str, NullDraws]
     nulls: dict[str, NullResult]
     standard_errors: dict[str, float]
+    ceiling: tuple[Best, float] | None
     tau: float
     verdict: Verdict
     reason: str
@@ -137,14 +141,10 @@ def judge(
     )
     tau = _tau(draws, config)
     nulls, errors = _compare(coded, own, draws, reach, tau, config)
-    verdict, reason = gate_verdict(nulls, len(own), tau, config)
-    closed = any(null.attainable < tau for null in nulls.values())
-    if config.require_ceiling and not closed:
+    ceiling = None
+    if config.require_ceiling:
         best = best_constant(coded, kernel, each_query(coded))
-        room = reach.best_score - best.score
-        closed = room < tau
-        score = float(own.mean())
-        verdict, reason = verdict_with_ceiling(verdict, reason, best, score, room, tau)
+        ceiling = (best, reach.best_score - best.score)
     return Graded(
         coded=coded,
         kernel=kernel,
@@ -152,17 +152,10 @@ def judge(
         draws=draws,
         nulls=nulls,
         standard_errors=errors,
+        ceiling=ceiling,
         tau=tau,
-        verdict=verdict,
-        reason=reason,
-<<<<<<< HEAD
-        definition_1=_definition_1(nulls, tau),
-        distinct=distinct_nulls(coded, kernel, config),
-=======
-        closed=closed,
-        definition_1=all(null.delta >= tau and null.delta > 0 for null in nulls.values()),
+        **_decision(nulls, own, ceiling, tau, config),
         expectations=coinciding_nulls(coded, kernel, config),
->>>>>>> main
         fell_back=fell_back,
     )
 
@@ -179,19 +172,30 @@ def at_tau(graded: Graded, tau: float, config: GateConfig) -> Graded:
         )
         for name, null in graded.nulls.items()
     }
-    verdict, reason = gate_verdict(nulls, len(graded.own), tau, config)
-    return replace(
-        graded,
-        nulls=nulls,
-        tau=tau,
-        verdict=verdict,
-        reason=reason,
-        definition_1=_definition_1(nulls, tau),
-    )
+    decision = _decision(nulls, graded.own, graded.ceiling, tau, config)
+    return replace(graded, nulls=nulls, tau=tau, **decision)
 
 
-def _definition_1(nulls: dict[str, NullResult], tau: float) -> bool:
-    return all(null.delta >= tau and null.delta > 0 for null in nulls.values())
+def _decision(
+    nulls: dict[str, NullResult],
+    own: FloatArray,
+    ceiling: tuple[Best, float] | None,
+    tau: float,
+    config: GateConfig,
+) -> dict[str, Any]:
+    """Return the fields of :class:`Graded` that depend on nothing but figures and threshold."""
+    verdict, reason = gate_verdict(nulls, len(own), tau, config)
+    closed = any(null.attainable < tau for null in nulls.values())
+    if ceiling is not None and not closed:
+        best, room = ceiling
+        closed = room < tau
+        verdict, reason = verdict_with_ceiling(verdict, reason, best, float(own.mean()), room, tau)
+    return {
+        "verdict": verdict,
+        "reason": reason,
+        "closed": closed,
+        "definition_1": all(n.delta >= tau and n.delta > 0 for n in nulls.values()),
+    }
 
 
 def _settled(coded: Coded, standard_errors: dict[str, float]) -> dict[str, bool]:

@@ -66,7 +66,9 @@ def to_html(outcome: Outcome) -> str:
     """
     environment = _environment()
     reports = outcome.gate_reports()
-    groups = [_Group(i, group, outcome.playgrounds) for i, group in enumerate(by_benchmark(reports))]
+    groups = [
+        _Group(i, group, outcome.playgrounds) for i, group in enumerate(by_benchmark(reports))
+    ]
     style, script = _resource("page.css"), _resource("page.js")
     page = environment.get_template("page.html").render(
         style=_raw(style),
@@ -78,7 +80,9 @@ def to_html(outcome: Outcome) -> str:
         groups=groups,
         matrix=_Matrix(groups) if len(groups) > 1 else None,
         averages=[r for r in outcome.reports if isinstance(r, MacroAverage)],
-        others=[_other(r) for r in outcome.reports if not isinstance(r, (GateReport, MacroAverage))],
+        others=[
+            _other(r) for r in outcome.reports if not isinstance(r, (GateReport, MacroAverage))
+        ],
         errors=outcome.errors,
         skipped=outcome.skipped,
         settings=_shared_settings(reports),
@@ -99,9 +103,7 @@ class _Group:
         self.anchor = f"b{position + 1}"
         self.title = title(self.first, " · ")
         by_key = {ground.key: ground for ground in playgrounds}
-        self.panels = [
-            _Panel(f"{self.anchor}s{i + 1}", report) for i, report in enumerate(reports)
-        ]
+        self.panels = [_Panel(f"{self.anchor}s{i + 1}", report) for i, report in enumerate(reports)]
         self.playgrounds = [
             _Ground(panel, by_key[report_key(panel.report)])
             for panel in self.panels
@@ -185,7 +187,10 @@ class _Ground:
         self.top = svg.picture_top([point.score for point in points], nulls, report.tau)
         start = ground.point("run", 0.0)
         self.pictures = [
-            (name, _raw(svg.playground_picture(start.score, start.nulls[name], report.tau, self.top)))
+            (
+                name,
+                _raw(svg.playground_picture(start.score, start.nulls[name], report.tau, self.top)),
+            )
             for name in NULLS
         ]
         self.verdict = start.at(self.start)
@@ -263,7 +268,9 @@ def _tally(verdicts: Sequence[str]) -> str:
     n = len(verdicts)
     if passed == n:
         return f"All {n} runs pass"
-    parts = [f"{passed} of {n} runs pass{'es' * (passed == 1)}" if passed else f"None of {n} runs passes"]
+    parts = [
+        f"{passed} of {n} runs pass{'es' * (passed == 1)}" if passed else f"None of {n} runs passes"
+    ]
     if failed:
         parts.append(f"{failed} fail{'s' * (failed == 1)}")
     if open_:
@@ -307,7 +314,7 @@ def _figures(nulls: Mapping[str, NullResult]) -> Iterator[tuple[str, str, list[s
 def _facts(report: GateReport) -> Iterator[tuple[str, str]]:
     """Yield what else was looked at, as term and sentence."""
     if report.ceiling is not None:
-        yield "Query-blind ceiling", _ceiling(report, report.ceiling)
+        yield "Query-blind ceiling", _sentence(report.ceiling["sentence"])
     companion = report.companion
     if companion is not None:
         agrees = "It agrees." if companion.agrees else "It does not agree."
@@ -335,16 +342,6 @@ def _facts(report: GateReport) -> Iterator[tuple[str, str]]:
         )
 
 
-def _ceiling(report: GateReport, ceiling: Mapping[str, Any]) -> str:
-    score = float(ceiling["score"])
-    kind = "" if ceiling.get("kind") == "exact" else ", at least,"
-    side = "above" if report.score > score else "not above"
-    return (
-        f"One ranking, the same for every query, reaches{kind} {number(score, 4)}; this score is"
-        f" {side} it."
-    )
-
-
 def _ties(report: GateReport) -> str:
     ties = report.ties
     if ties is None:
@@ -360,12 +357,13 @@ def _ties(report: GateReport) -> str:
 
 
 def _warnings(reports: Sequence[GateReport]) -> list[tuple[str, str, list[str]]]:
-    """Return each warning once, with the systems it belongs to unless these are all."""
+    """Return each warning of a run once, with the systems it belongs to unless these are all."""
+    runs = [report for report in reports if report.role == "run"] or reports
     systems: dict[tuple[str, str], list[str]] = {}
-    for report in reports:
+    for report in runs:
         for note in report.warnings:
             systems.setdefault((note.code, note.message), []).append(report.system)
-    everyone = len(reports)
+    everyone = len(runs)
     return [
         (code, message, [] if len(named) == everyone else list(dict.fromkeys(named)))
         for (code, message), named in systems.items()

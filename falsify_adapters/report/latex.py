@@ -51,9 +51,7 @@ def to_latex(outcome: Outcome) -> str:
         rf"\begin{{tabular}}{{l{'rr' * len(groups)}}}",
         r"\toprule",
         _head([_corpus(group[0]) for group in groups]),
-        " ".join(
-            rf"\cmidrule(lr){{{2 * i + 2}-{2 * i + 3}}}" for i in range(len(groups))
-        ),
+        " ".join(rf"\cmidrule(lr){{{2 * i + 2}-{2 * i + 3}}}" for i in range(len(groups))),
         " & ".join(["system", *(["score", r"$\Delta_{\min}$"] * len(groups))]) + r" \\",
         r"\midrule",
     ]

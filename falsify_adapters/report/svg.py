@@ -47,7 +47,9 @@ def null_picture(report: GateReport, null: NullResult, name: str, top: float) ->
 def playground_picture(score: float, null: NullResult, tau: float, top: float) -> str:
     """Draw the same picture, hidden from screen readers: what moves is said in words beside it."""
     inside = "".join(_picture(score, null, tau, top))
-    return f'<svg class="chart" width="100%" height="{BOTTOM + 10}" aria-hidden="true">{inside}</svg>'
+    return (
+        f'<svg class="chart" width="100%" height="{BOTTOM + 10}" aria-hidden="true">{inside}</svg>'
+    )
 
 
 def _picture(score: float, null: NullResult, tau: float, top: float) -> Iterable[str]:
@@ -131,12 +133,12 @@ def histogram(report: GateReport, null: NullResult, name: str) -> str:
 def forest(report: GateReport) -> str:
     """Draw the four deltas with their intervals, against 0 and tau."""
     low, high = delta_range([report])
-    x = _horizontal(low, high)
+    x, tau = _horizontal(low, high), report.tau
     rows, height = 46, 46 * len(NULLS) + 34
     parts = [
         _line(x(0), 20, x(0), height - 20, "zero"),
-        _line(x(report.tau), 20, x(report.tau), height - 20, "tau"),
-        _text(x(report.tau), 12, f"tau {report.tau:.4g}", "tau-label", anchor=_anchor(x, report.tau)),
+        _line(x(tau), 20, x(tau), height - 20, "tau"),
+        _text(x(tau), 12, f"tau {tau:.4g}", "tau-label", anchor=_anchor(x, tau)),
     ]
     for i, name in enumerate(NULLS):
         null, y = report.nulls[name], 26 + rows * i
@@ -209,15 +211,15 @@ def per_query(own: FloatArray, expected: FloatArray, tau: float, name: str) -> s
     for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
         parts.append(_line(x(0), y(tick), x(right), y(tick), "grid"))
         parts.append(_text("0", y(tick) + 4, f"{tick:g}", "tick"))
-    for tick in ticks(0.0, right, 5):
-        parts.append(_text(x(tick), bottom + 16, f"{tick:g}", "tick", anchor=_anchor(x, tick)))
+    parts += [
+        _text(x(tick), bottom + 16, f"{tick:g}", "tick", anchor=_anchor(x, tick))
+        for tick in ticks(0.0, right, 5)
+    ]
     caption = f"expected of the query under null {name}"
     parts.append(_text("50%", height - 4, caption, "tick", anchor="middle"))
     cells = _cells(own, expected, right) if len(own) > MANY_QUERIES else None
     if cells is None:
-        parts += [
-            _dot(x(e), y(o), 3.2, "query") for o, e in zip(own.tolist(), expected.tolist())
-        ]
+        parts += [_dot(x(e), y(o), 3.2, "query") for o, e in zip(own, expected, strict=True)]
     else:
         parts += [
             _rect(
@@ -331,4 +333,3 @@ def _percent(value: float) -> str:
 def _short(value: object) -> str:
     """Write a number with at most two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
-
