@@ -161,7 +161,7 @@ def test_the_names_in_a_settings_file_are_the_options_names() -> None:
         *("corpus_size", "benchmark", "controls", "top_k", "keep_self", "exclude"),
         *("score_order", "rank_from_column", "strict", "measure", "min_rel", "tau", "alpha"),
         *("n_boot", "n_trials", "seed", "permute", "marginal", "decision", "correction"),
-        *("json", "markdown", "quiet", "ascii"),
+        *("json", "markdown", "html", "playground", "latex", "csv", "quiet", "ascii"),
     }
     only_beir = {"dataset", "run", "split", "data_dir", "base_url", "offline"}
     assert set(option_names(beir)) == (set(option_names(ir)) - {"benchmark"}) | only_beir

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from falsify_adapters.compare import COLUMNS, compare
+from falsify_adapters.comparison import COLUMNS, compare
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.report.text import printable
 
@@ -13,7 +13,7 @@ FORMULA = ("=", "+", "-", "@", "\t")
 
 
 def to_csv(outcome: Outcome) -> str:
-    """Render the frame of :func:`falsify_adapters.compare.compare`, numbers at 12 digits.
+    """Render the frame of :func:`falsify_adapters.comparison.compare`, numbers at 12 digits.
 
     Names are written so that no spreadsheet takes them for a formula.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from falsify_adapters.compare import corpus_name
+from falsify_adapters.comparison import corpus_name
 from falsify_adapters.report.groups import by_benchmark
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.report.text import number, printable, shorten
