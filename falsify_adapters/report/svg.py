@@ -291,7 +291,7 @@ def _horizontal(low: float, high: float, start: float = 0.5) -> Any:
 def _anchor(x: Any, value: float) -> str:
     """Keep a label inside the picture: at its edges it grows inwards."""
     place = float(x(value).rstrip("%"))
-    return "start" if place < 6 else "end" if place > 94 else "middle"
+    return "start" if place < 9 else "end" if place > 91 else "middle"
 
 
 def _svg(height: float, label: str, parts: Iterable[str], kind: str = "chart") -> str:
