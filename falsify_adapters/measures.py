@@ -221,7 +221,12 @@ class IrMeasuresKernel(Kernel):
         return {pattern: values.get(str(i), 0.0) for i, pattern in enumerate(patterns)}
 
     def random_mean(
-        self, corpus_size: int, present: IntArray, gain: FloatArray, profile: IntArray, k: IntArray
+        self,
+        corpus_size: IntArray,
+        present: IntArray,
+        gain: FloatArray,
+        profile: IntArray,
+        k: IntArray,
     ) -> FloatArray:
         raise NotImplementedError("no closed form: null C takes the mean of its trials")
 

@@ -208,7 +208,7 @@ def test_case_by_the_library(variant: Variant) -> None:
 @pytest.mark.parametrize("variant", one_run())
 def test_case_by_the_command(variant: Variant) -> None:
     run_path, qrels_path = run_and_qrels(variant)
-    arguments = [str(qrels_path), str(run_path), "--json", "-", "--n-boot", "100"]
+    arguments = [str(qrels_path), str(run_path), "--json", "-", "--n-boot", "200"]
     arguments += ["--n-trials", "100", "--corpus-size", "1000"]
     for measure in expected_scores(variant) or {"nDCG@10": 0.0}:
         arguments += ["-m", measure]
@@ -244,7 +244,7 @@ def test_strict_refuses_what_has_a_warning(variant: Variant) -> None:
         return
     run_path, qrels_path = run_and_qrels(variant)
     arguments = [str(qrels_path), str(run_path), "--strict", "--corpus-size", "1000"]
-    result = CliRunner().invoke(falsify_ir, [*arguments, "--n-boot", "100", "--n-trials", "100"])
+    result = CliRunner().invoke(falsify_ir, [*arguments, "--n-boot", "200", "--n-trials", "100"])
     assert result.exit_code == 2
     assert NOTES[variant.key][0] in result.stderr
 

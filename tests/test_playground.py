@@ -138,4 +138,6 @@ def test_a_popularity_sample_follows_the_popularity() -> None:
     assert (first == "d0").mean() == pytest.approx(0.75, abs=0.04)
     both = baselines.popularity_sample(qrels, 9, seed=1)
     assert both.groupby("query_id", observed=True)["doc_id"].nunique().eq(2).all()
-    assert baselines.popularity_sample(qrels, 1, exclude=["d0"])["doc_id"].unique().tolist() == ["d1"]
+    assert baselines.popularity_sample(qrels, 1, exclude=["d0"])["doc_id"].unique().tolist() == [
+        "d1"
+    ]

@@ -110,7 +110,8 @@ class Session:
         corpus_ids: Iterable[str] | None,
     ) -> None:
         """Make the playground of a benchmark's first run: it costs 40 times its grading."""
-        if not self._plays:
+        # blind predictors know nothing of a query's own pool of documents
+        if not self._plays or evaluation.pool_sizes is not None:
             return
         from falsify_adapters.playground import make_playground, report_key
         from falsify_adapters.report.groups import by_benchmark

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.gate.grading import Graded, at_tau, coded_for, judge
+from falsify_adapters.gate.grading import Graded, Units, at_tau, coded_for, judge
 from falsify_adapters.measures import Measure, measure_depth
 from falsify_adapters.nulls import own_scores
 from falsify_adapters.resampling import ROUNDING
@@ -57,11 +57,11 @@ def tie_extremes(
         return None
     # the two extreme orders need a verdict, not precise trials; the kernel was checked already
     rough = replace(config, n_trials=max(config.least_trials, config.n_trials // 10))
-    graded = []
+    units, graded = Units.of(evaluation), []
     for towards in ("worst", "best"):
         run = reordered(evaluation.run, evaluation.qrels, towards)
         coded = coded_for(run, evaluation.qrels, evaluation, measure)
         own = own_scores(coded, main.kernel)
         moved = abs(float(own.mean()) - main.score) > ROUNDING
-        graded.append(judge(coded, main.kernel, own, rough) if moved else main)
+        graded.append(judge(coded, main.kernel, own, units, rough) if moved else main)
     return TieExtremes(queries, *graded)

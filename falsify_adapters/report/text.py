@@ -37,9 +37,7 @@ def printable(text: str, *, keep: str = "") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(
-        ascii(char)[1:-1] if _acts(char) and char not in keep else char for char in text
-    )
+    return "".join(ascii(char)[1:-1] if _acts(char) and char not in keep else char for char in text)
 
 
 def _acts(char: str) -> bool:

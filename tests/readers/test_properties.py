@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import run_writers as writers
+from tests import run_writers as writers
 from hypothesis import given
 from hypothesis import strategies as st
 
