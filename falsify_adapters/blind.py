@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from falsify_adapters.coded import BoolArray, Coded, segment_sums, unique_pairs
+from falsify_adapters.coded import BoolArray, Coded, segment_sums, unique_rows
 from falsify_adapters.frames import FloatArray, IntArray, rank_in_query
 from falsify_adapters.kernels import (
     Additive,
@@ -199,7 +199,7 @@ def drawn_bound(coded: Coded, kernel: Kernel) -> Bound:
     if share is None:
         everything = float((coded.gold_count > 0).mean())
         return Bound(everything, "upper bound", "queries with a relevant document")
-    counts, groups, which = unique_pairs(coded.gold_count, group)
+    (counts, groups), which = unique_rows(coded.gold_count, group)
     reach = top_chances(popularity, np.unique(coded.gold_count), depth)
     rank = np.arange(1, depth + 1)
     value: FloatArray = np.zeros(len(counts))
@@ -439,7 +439,7 @@ def _separate_best(
 ) -> float:
     """Sum over groups of queries what the best ranking for that group alone would earn."""
     used = np.flatnonzero(row > 0)
-    groups, _, which = unique_pairs(group[coded.gold_query[used]], coded.gold_doc[used])
+    (groups, _), which = unique_rows(group[coded.gold_query[used]], coded.gold_doc[used])
     worth = segment_sums(row[used], which, len(groups))
     order = np.lexsort((-worth, groups))
     groups, worth = groups[order], worth[order]

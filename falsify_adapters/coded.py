@@ -57,8 +57,11 @@ class Coded:
 
     Parameters
     ----------
-    n_queries, n_docs, corpus_size : int
-        Evaluated queries, distinct gold documents, documents in the corpus.
+    n_queries, n_docs : int
+        Evaluated queries, distinct gold documents.
+    corpus_size : ndarray, shape (n_queries,)
+        Documents that could have been returned for each query: the corpus, or the query's own
+        pool (the choices of a multiple-choice question).
     returned : ndarray, shape (n_queries,)
         Documents that the run returned for each query, within the cutoff.
     entry_query, entry_rank, entry_doc : ndarray, shape (n_entries,)
@@ -71,7 +74,7 @@ class Coded:
 
     n_queries: int
     n_docs: int
-    corpus_size: int
+    corpus_size: IntArray
     returned: IntArray
     entry_query: IntArray
     entry_rank: IntArray
@@ -155,7 +158,7 @@ class Coded:
 def code(
     run: pd.DataFrame,
     qrels: pd.DataFrame,
-    corpus_size: int,
+    corpus_size: int | IntArray,
     *,
     absent_gold: frozenset[str] = frozenset(),
     depth: int | None = None,
@@ -166,8 +169,8 @@ def code(
     ----------
     run, qrels : DataFrame
         The common frames.
-    corpus_size : int
-        Documents in the corpus.
+    corpus_size : int or ndarray, shape (n_queries,)
+        Documents in the corpus, or in each query's own pool.
     absent_gold : frozenset of str
         Relevant documents that the corpus lacks.
     depth : int, optional
@@ -197,7 +200,7 @@ def code(
 
 
 def code_qrels(
-    qrels: pd.DataFrame, corpus_size: int, *, absent_gold: frozenset[str] = frozenset()
+    qrels: pd.DataFrame, corpus_size: int | IntArray, *, absent_gold: frozenset[str] = frozenset()
 ) -> tuple[Coded, npt.NDArray[Any]]:
     """Turn qrels into integer arrays, with a run that returns nothing.
 
@@ -237,7 +240,7 @@ def code_qrels(
     coded = Coded(
         n_queries=n_queries,
         n_docs=len(gold_ids),
-        corpus_size=corpus_size,
+        corpus_size=np.broadcast_to(np.asarray(corpus_size, dtype=np.int64), n_queries),
         returned=np.zeros(n_queries, dtype=np.int64),
         entry_query=nothing,
         entry_rank=nothing,
@@ -342,14 +345,17 @@ def segment_sums(values: FloatArray, owner: IntArray, n: int) -> FloatArray:
     return np.bincount(owner, weights=values, minlength=n).astype(np.float64, copy=False)
 
 
-def unique_pairs(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the distinct pairs of two arrays of whole numbers from 0 on, and each row's pair.
+def unique_rows(*columns: IntArray) -> tuple[list[IntArray], IntArray]:
+    """Return the distinct rows of columns of whole numbers from 0 on, and each row's number.
 
     Examples
     --------
-    >>> unique_pairs(np.array([1, 0, 1]), np.array([2, 5, 2]))
-    (array([0, 1]), array([5, 2]), array([1, 0, 1]))
+    >>> unique_rows(np.array([1, 0, 1]), np.array([2, 5, 2]))
+    ([array([0, 1]), array([5, 2])], array([1, 0, 1]))
     """
-    stride = int(second.max(initial=0)) + 1
-    pairs, which = np.unique(first * stride + second, return_inverse=True)
-    return pairs // stride, pairs % stride, which
+    key = columns[0]
+    for column in columns[1:]:
+        # numbers stay small: those of the distinct rows so far, then the next column's values
+        key = np.unique(key, return_inverse=True)[1] * (int(column.max(initial=0)) + 1) + column
+    _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    return [column[first] for column in columns], which

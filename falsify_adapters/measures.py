@@ -221,7 +221,12 @@ class IrMeasuresKernel(Kernel):
         return {pattern: values.get(str(i), 0.0) for i, pattern in enumerate(patterns)}
 
     def random_mean(
-        self, corpus_size: int, present: IntArray, gain: FloatArray, profile: IntArray, k: IntArray
+        self,
+        corpus_size: IntArray,
+        present: IntArray,
+        gain: FloatArray,
+        profile: IntArray,
+        k: IntArray,
     ) -> FloatArray:
         raise NotImplementedError("no closed form: null C takes the mean of its trials")
 
@@ -233,7 +238,7 @@ class IrMeasuresKernel(Kernel):
         profiles = entries.profile[entries.query]
         length = np.r_[self.profiles.length, 0][profiles]  # -1, the empty profile, has none
         owner = np.repeat(np.arange(len(profiles)), length)
-        first = np.repeat(np.r_[0, np.cumsum(length)[:-1]], length)
+        first = np.repeat(np.cumsum(length) - length, length)
         cell = np.repeat(self.profiles.start[profiles], length) + np.arange(len(owner)) - first
         hits = Hits(
             pair=np.arange(len(owner)),

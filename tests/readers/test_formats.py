@@ -7,10 +7,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-import run_writers as writers
 
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.readers import RunFile, read_exclusions, read_qrels, read_run
+from tests import run_writers as writers
 
 
 def run(text: str, **options: Any) -> RunFile:
