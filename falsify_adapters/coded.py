@@ -345,14 +345,17 @@ def segment_sums(values: FloatArray, owner: IntArray, n: int) -> FloatArray:
     return np.bincount(owner, weights=values, minlength=n).astype(np.float64, copy=False)
 
 
-def unique_rows(*columns: IntArray) -> tuple[list[IntArray], IntArray]:
+def unique_rows(*columns: IntArray | int) -> tuple[list[IntArray], IntArray]:
     """Return the distinct rows of columns of whole numbers from 0 on, and each row's number.
+
+    A single number stands for a column of it.
 
     Examples
     --------
     >>> unique_rows(np.array([1, 0, 1]), np.array([2, 5, 2]))
     ([array([0, 1]), array([5, 2])], array([1, 0, 1]))
     """
+    columns = np.broadcast_arrays(*columns)
     key = columns[0]
     for column in columns[1:]:
         # numbers stay small: those of the distinct rows so far, then the next column's values

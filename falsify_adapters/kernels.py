@@ -414,7 +414,7 @@ class RPrecision(Binary):
         return mean, share * weight
 
 
-def none_drawn(corpus_size: IntArray, marked: IntArray, k: IntArray) -> FloatArray:
+def none_drawn(corpus_size: IntArray | int, marked: IntArray, k: IntArray) -> FloatArray:
     """Return the chance that `k` draws without replacement miss all `marked` documents.
 
     Parameters

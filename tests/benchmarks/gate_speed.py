@@ -24,12 +24,12 @@ import ir_measures
 import numpy as np
 import pandas as pd
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.gate import run_gate
 
+ROOT = Path(__file__).resolve().parents[2]
 FALSIFY_IR = "from falsify_adapters.cli.ir import main; main()"
 IR_MEASURES = "from ir_measures.__main__ import main_cli; main_cli()"
 Row = tuple[str, str, str, str]
