@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from falsify_adapters.errors import InputError
-from falsify_adapters.progress import track
+from falsify_adapters.progress import importing, track
 
 #: Part of every cache key: raise it when the stored form or the tokenisation changes.
 _FORM = 1
@@ -65,7 +65,8 @@ class BM25Index:
         InputError
             If there is no document, or none has a word.
         """
-        import bm25s
+        with importing():
+            import bm25s
 
         tokenizer = _tokenizer()
         doc_ids, tokens = _DocIds(), _TokenIds(progress)
@@ -127,7 +128,8 @@ class BM25Index:
     @classmethod
     def load(cls, folder: Path) -> BM25Index | None:
         """Open a stored index (memory-mapped); None if there is none or it is damaged."""
-        import bm25s
+        with importing():
+            import bm25s
 
         try:
             sums = json.loads((folder / _MANIFEST).read_text("utf-8"))
@@ -254,7 +256,8 @@ class _Tokenized(NamedTuple):
 
 
 def _tokenizer() -> Any:
-    from bm25s.tokenization import Tokenizer
+    with importing():
+        from bm25s.tokenization import Tokenizer
 
     # named by its module: snowballstemmer.stemmer() gives another implementation, with other
     # versions of the algorithm, where PyStemmer happens to be installed

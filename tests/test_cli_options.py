@@ -158,9 +158,10 @@ def test_a_settings_file_with_a_mistake_is_refused(
 
 def test_the_names_in_a_settings_file_are_the_options_names() -> None:
     assert set(option_names(ir)) == {
-        *("corpus_size", "benchmark", "controls", "top_k", "keep_self", "exclude"),
+        *("corpus_size", "chunks", "benchmark", "controls", "top_k", "keep_self", "exclude"),
         *("score_order", "rank_from_column", "strict", "measure", "min_rel", "tau", "alpha"),
         *("n_boot", "n_trials", "seed", "permute", "marginal", "decision", "correction"),
+        "require_ceiling",
         *("json", "markdown", "html", "playground", "latex", "csv", "quiet", "ascii"),
     }
     only_beir = {"dataset", "run", "split", "data_dir", "base_url", "offline"}
