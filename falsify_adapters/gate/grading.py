@@ -42,6 +42,7 @@ from falsify_adapters.resampling import (
     bootstrap_t,
     cluster_units,
     luck_margin,
+    mean_ceiling,
     p_value,
 )
 from falsify_adapters.results import NULLS, GateConfig, NullResult, Verdict
@@ -184,6 +185,10 @@ class Units:
             return block_units(influence, self.order, self.block_length)
         return influence, None, None
 
+    def largest(self) -> int:
+        """Return how many queries at most vary together."""
+        return self.block_length if self.cluster is None else int(np.bincount(self.cluster).max())
+
 
 def judge(
     coded: Coded,
@@ -315,7 +320,10 @@ def _compare(
         n_drawn=n_drawn,
         largest_share=largest_share,
     )
-    low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
+    # a null scores at least 0, so no delta exceeds the score
+    low = np.maximum(low, -1.0)
+    independent = len(own) / units.largest()
+    high = np.minimum(high, mean_ceiling(score, independent, config.alpha_each))
     errors = dict(zip(NULLS, standard_error.tolist(), strict=True))
     settled = _settled(coded, errors)
     best = {**reach.delta, "C": reach.best_score - draws["C"].mean}
