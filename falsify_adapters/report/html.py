@@ -256,8 +256,8 @@ def _heading(reports: Sequence[GateReport]) -> dict[str, Any]:
 
 def _caution(report: GateReport) -> str:
     """Return what must stand beside the verdict: that a blind ranking scores more, if one does."""
-    below = report.ceiling is not None and report.ceiling["below"]
-    return f"But {report.ceiling['sentence']}." if report.ceiling and below else ""
+    ceiling = report.ceiling
+    return f"But {ceiling['sentence']}." if ceiling is not None and ceiling["below"] else ""
 
 
 def _tally(verdicts: Sequence[str]) -> str:
