@@ -1,1 +1,86 @@
-"""The check that a retrieval score means anything: four nulls, one gate."""
+"""Does a retrieval score mean anything? The four-null gate for BEIR, MTEB and TREC results.
+
+The public names are loaded when they are first used, so that importing the package stays fast.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from falsify_adapters.adapters.beir import gate_beir, load_beir
+    from falsify_adapters.errors import (
+        FalsifyError,
+        InputError,
+        MeasureError,
+        MissingExtraError,
+        UsageError,
+        VerdictError,
+    )
+    from falsify_adapters.evaluation import Evaluation
+    from falsify_adapters.frames import as_qrels, as_run
+    from falsify_adapters.gate import run_gate
+    from falsify_adapters.notes import FalsifyWarning, Note
+    from falsify_adapters.readers import read_qrels, read_run
+    from falsify_adapters.results import GateConfig, GateReport, NullResult
+
+#: Where each public name lives.
+_HOME = {
+    "Evaluation": "evaluation",
+    "FalsifyError": "errors",
+    "FalsifyWarning": "notes",
+    "GateConfig": "results",
+    "GateReport": "results",
+    "InputError": "errors",
+    "MeasureError": "errors",
+    "MissingExtraError": "errors",
+    "Note": "notes",
+    "NullResult": "results",
+    "UsageError": "errors",
+    "VerdictError": "errors",
+    "as_qrels": "frames",
+    "as_run": "frames",
+    "gate_beir": "adapters.beir",
+    "load_beir": "adapters.beir",
+    "read_qrels": "readers",
+    "read_run": "readers",
+    "run_gate": "gate",
+}
+
+__all__ = [
+    "Evaluation",
+    "FalsifyError",
+    "FalsifyWarning",
+    "GateConfig",
+    "GateReport",
+    "InputError",
+    "MeasureError",
+    "MissingExtraError",
+    "Note",
+    "NullResult",
+    "UsageError",
+    "VerdictError",
+    "__version__",
+    "as_qrels",
+    "as_run",
+    "gate_beir",
+    "load_beir",
+    "read_qrels",
+    "read_run",
+    "run_gate",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

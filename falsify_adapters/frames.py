@@ -164,6 +164,34 @@ def drop_rows(frame: pd.DataFrame, drop: npt.NDArray[np.bool_]) -> pd.DataFrame:
     return frame.loc[~drop].reset_index(drop=True)
 
 
+def drop_pairs(
+    frame: pd.DataFrame, query_ids: Iterable[str], doc_ids: Iterable[str]
+) -> pd.DataFrame:
+    """Return `frame` without the rows of the given queries and documents.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A run or qrels frame.
+    query_ids, doc_ids : iterable of str
+        The pairs to leave out; those that the frame lacks are ignored.
+
+    Examples
+    --------
+    >>> drop_pairs(as_run({"q1": {"d1": 0.5, "d2": 0.7}}), ["q1", "q9"], ["d2", "d1"])
+      query_id doc_id  score
+    0       q1     d1    0.5
+    """
+    n_docs = len(frame["doc_id"].cat.categories)
+    query = frame["query_id"].cat.categories.get_indexer(pd.Index(list(query_ids), dtype=object))
+    doc = frame["doc_id"].cat.categories.get_indexer(pd.Index(list(doc_ids), dtype=object))
+    known = (query >= 0) & (doc >= 0)
+    unwanted = query[known].astype(np.int64) * n_docs + doc[known]
+    return drop_rows(
+        frame, np.isin(codes(frame["query_id"]) * n_docs + codes(frame["doc_id"]), unwanted)
+    )
+
+
 def rank_in_query(query_code: npt.NDArray[np.int64]) -> IntArray:
     """Return the 1-based rank of each row of a run sorted by query and rank.
 

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 #: Every code that a report may carry, with what it means. Codes never change their meaning.
 CODES: dict[str, str] = {
     "W-BENCHMARK-DEGENERATE": "all queries share the same relevant documents",
+    "W-COINCIDING-NULLS": "some nulls have the same expectation on this benchmark",
+    "W-COMMENT-LINES": "comment lines at the top of a file (skipped)",
     "W-COMPANION": "the strict companion measure reaches another verdict",
     "W-CORPUS-ESTIMATED": "the corpus size is the number of pooled documents, not the corpus",
-    "W-COINCIDING-NULLS": "some nulls have the same expectation on this benchmark",
+    "W-DEPTH": "only the best documents of each query were kept while reading",
     "W-DUPLICATE-JUDGEMENTS": "the same judgement stands more than once (dropped)",
+    "W-EXCLUDED": "documents left out of the run, as asked for",
     "W-EXTRA-QUERIES": "the run answers queries that have no judgements (ignored)",
     "W-FALLBACK": "the fast kernel disagreed with ir-measures, which was used instead",
     "W-FEW-BOOT": "an interval ends so close to tau that n_boot resamples cannot tell",
@@ -20,12 +23,26 @@ CODES: dict[str, str] = {
     "W-LARGE-GRADES": "unusually large relevance grades",
     "W-MISSING-QUERIES": "judged queries that the run does not answer (counted as 0)",
     "W-NO-RELEVANT": "queries without a relevant document (counted as 0)",
+    "W-RANK-AS-SCORE": "the file has ranks and no scores: ranked by rank",
+    "W-RANK-DISAGREES": "the rank column and the scores disagree in part (scores count)",
     "W-RARE-WINS": "too few queries to exclude rare wins behind a FAIL",
     "W-SELF-MATCHES": "queries that retrieve a document with their own id",
     "W-SMALL-N": "few queries: null A holds a visible share of self-pairs",
     "W-TIES": "tied scores inside the cutoff: the order of ties moves the score",
     "W-UNREACHABLE": "no system can clear tau against a null on this benchmark",
 }
+
+#: Warnings that qualify the verdict. All others are about an input, and ``--strict`` refuses it.
+ON_VERDICTS = frozenset(
+    {
+        "W-COINCIDING-NULLS",
+        "W-COMPANION",
+        "W-FEW-BOOT",
+        "W-RARE-WINS",
+        "W-SMALL-N",
+        "W-UNREACHABLE",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,60 @@
+# Everything a fresh machine needs: python3 (3.11 to 3.13) and make.
+#   make demo   grade BM25 and the controls on the bundled sample
+#   make test   lint, types, import rules, all tests
+# Another interpreter: make test PYTHON=python3.12
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint format types imports tests clean
+
+help:
+	@sed -n '2,4p' Makefile | cut -c 3-
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 13) \
+	  else "Python 3.11 to 3.13 is needed, this is %d.%d: make PYTHON=python3.12 ..." % v)'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade pip
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.created pyproject.toml
+	$(PIP) install --editable .
+	@touch $@
+
+# beir declares torch, which its evaluation and its loader do not need
+$(VENV)/.installed-test: $(VENV)/.created pyproject.toml
+	$(PIP) install --editable '.[test]'
+	$(PIP) install --no-deps 'beir>=2.2'
+	@touch $@ $(VENV)/.installed
+
+demo: $(VENV)/.installed
+	$(BIN)/falsify-beir --controls
+
+# the tests come last: their summary is the last thing on the screen
+test: check tests
+
+check: lint types imports
+
+lint: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.installed-test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/.installed-test
+	$(BIN)/mypy
+
+imports: $(VENV)/.installed-test
+	$(BIN)/lint-imports
+
+tests: $(VENV)/.installed-test
+	$(BIN)/python -m pytest
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,213 @@
+"""Documents and queries in BEIR's forms: files of JSON lines, dicts, or rows of a data set."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, Protocol, cast
+
+from falsify_adapters.bm25_index import Document, fingerprint
+from falsify_adapters.errors import InputError
+
+
+class Corpus(Protocol):
+    """Where a data set's texts come from; nothing is held that is not already in memory."""
+
+    def has_documents(self) -> bool:
+        """Whether the documents are at hand (a folder may hold qrels alone)."""
+
+    def doc_ids(self) -> Iterator[str]:
+        """Yield every document's id."""
+
+    def documents(self) -> Iterator[Document]:
+        """Yield every document."""
+
+    def queries(self) -> Iterator[tuple[str, str]]:
+        """Yield every query's id and text, of all splits."""
+
+    def fingerprint(self) -> str:
+        """Return what identifies the documents: equal fingerprints, equal documents."""
+
+
+class FolderCorpus:
+    """``corpus.jsonl`` and ``queries.jsonl`` of a folder, plain or gzip, read line by line.
+
+    Parameters
+    ----------
+    folder : Path
+        The data set's folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def has_documents(self) -> bool:
+        """Whether the folder holds a corpus."""
+        return self._find("corpus") is not None
+
+    def doc_ids(self) -> Iterator[str]:
+        """Yield every document's id; texts are parsed and dropped."""
+        for _, _, doc_id in self._records("corpus"):
+            yield doc_id
+
+    def documents(self) -> Iterator[Document]:
+        """Yield every document."""
+        for where, record, doc_id in self._records("corpus"):
+            yield Document(doc_id, _text(record, "title", where), _text(record, "text", where))
+
+    def queries(self) -> Iterator[tuple[str, str]]:
+        """Yield every query."""
+        for where, record, query_id in self._records("queries"):
+            yield query_id, _text(record, "text", where)
+
+    def fingerprint(self) -> str:
+        """Return a checksum of the corpus file."""
+        with self._require("corpus").open("rb") as file:
+            return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+    def _find(self, name: str) -> Path | None:
+        candidates = (self._folder / f"{name}.jsonl", self._folder / f"{name}.jsonl.gz")
+        return next((path for path in candidates if path.is_file()), None)
+
+    def _require(self, name: str) -> Path:
+        path = self._find(name)
+        if path is None:
+            raise InputError(
+                f"{self._folder.name} has no {name}.jsonl",
+                found=_listing(self._folder),
+                hint="BEIR's layout is corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv",
+            )
+        return path
+
+    def _records(self, name: str) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+        path = self._require(name)
+        for number, line in _lines(path):
+            where = f"{path.name}, line {number}"
+            try:
+                record = json.loads(line)
+            except ValueError as error:
+                raise InputError(f"{where} is not JSON", found=str(error)) from error
+            if not isinstance(record, dict):
+                raise InputError(f"{where} is not a JSON object", found=line[:80].strip())
+            yield where, record, _id(record, where)
+
+
+class MemoryCorpus:
+    """What BEIR's loaders return: dicts, or the rows of a Hugging Face data set.
+
+    Parameters
+    ----------
+    corpus : mapping or iterable of mappings, optional
+        ``{doc_id: {"title": ..., "text": ...}}`` or rows with ``id`` (or ``_id``), ``title`` and
+        ``text``. None if there are no documents.
+    queries : mapping or iterable of mappings, optional
+        ``{query_id: text}`` or rows with ``id`` (or ``_id``) and ``text``.
+    """
+
+    def __init__(self, corpus: Any, queries: Any = None) -> None:
+        self._corpus = corpus
+        self._queries = {} if queries is None else queries
+
+    def has_documents(self) -> bool:
+        """Whether a corpus was given."""
+        return self._corpus is not None
+
+    def doc_ids(self) -> Iterator[str]:
+        """Yield every document's id."""
+        corpus = self._corpus
+        if isinstance(corpus, Mapping):
+            yield from (_id({"_id": doc_id}, "the corpus") for doc_id in corpus)
+            return
+        if hasattr(corpus, "select_columns"):  # a column store need not decode the texts
+            corpus = corpus.select_columns(["_id" if "_id" in corpus.column_names else "id"])
+        yield from (_id(row, "the corpus") for row in _rows(corpus, "corpus"))
+
+    def documents(self) -> Iterator[Document]:
+        """Yield every document."""
+        for doc_id, record in _pairs(self._corpus, "corpus"):
+            where = f"document {doc_id!r}"
+            if isinstance(record, str):
+                yield Document(doc_id, "", record)
+            else:
+                yield Document(doc_id, _text(record, "title", where), _text(record, "text", where))
+
+    def queries(self) -> Iterator[tuple[str, str]]:
+        """Yield every query."""
+        for query_id, record in _pairs(self._queries, "queries"):
+            text = {"text": record} if isinstance(record, str) else record
+            yield query_id, _text(text, "text", f"query {query_id!r}")
+
+    def fingerprint(self) -> str:
+        """Return a checksum of ids and texts."""
+        return fingerprint(self.documents())
+
+
+def _pairs(source: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(source, Mapping):
+        for key, value in source.items():
+            yield _id({"_id": key}, f"the {name}"), value
+    else:
+        for row in _rows(source, name):
+            yield _id(row, f"the {name}"), row
+
+
+def _rows(source: Any, name: str) -> Iterator[Mapping[str, Any]]:
+    if not isinstance(source, Iterable) or isinstance(source, (str, bytes)):
+        raise InputError(
+            f"the {name} have a form that is not understood",
+            found=type(source).__name__,
+            hint="give what BEIR's GenericDataLoader or HFDataLoader returns",
+        )
+    for row in source:
+        if not isinstance(row, Mapping):
+            raise InputError(f"the {name} have a row that is not a mapping", found=repr(row)[:80])
+        yield row
+
+
+def _id(record: Mapping[str, Any], where: str) -> str:
+    value = record.get("_id", record.get("id"))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value:
+        raise InputError(f"{where} has no _id", found=repr(value))
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{where}: _id holds half a character", found=ascii(value)) from None
+    return value
+
+
+def _text(record: Mapping[str, Any], field: str, where: str) -> str:
+    value = record.get(field)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InputError(f"{where}: {field} is not text", found=repr(value)[:80])
+    return value
+
+
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the non-blank lines of a text file, plain or gzip, with their numbers."""
+    try:
+        with _open(path) as file:
+            for number, raw in enumerate(file, start=1):
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
+                if not line.isspace():
+                    yield number, line
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise InputError(f"{path.name} cannot be read", found=str(error)) from error
+
+
+def _open(path: Path) -> IO[bytes]:
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    return cast(IO[bytes], gzip.open(path, "rb")) if packed else path.open("rb")
+
+
+def _listing(folder: Path) -> str:
+    names = sorted(path.name for path in folder.iterdir())
+    return ", ".join(names[:8]) + (" ..." if len(names) > 8 else "") if names else "an empty folder"

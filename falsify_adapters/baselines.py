@@ -1,0 +1,446 @@
+"""Systems to grade against: BM25, and controls whose verdict is known beforehand.
+
+A *control* is a run that the gate must judge rightly: ``popularity``, ``constant`` and ``random``
+never read the query and must not pass; ``oracle`` returns the judgements themselves and passes
+wherever anything can. Each answers every query of the qrels, as deep as the run it stands beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from falsify_adapters.bm25_index import BM25Index, Document, cached_index, fingerprint
+from falsify_adapters.errors import InputError, UsageError
+from falsify_adapters.evaluation import Evaluation
+from falsify_adapters.frames import as_qrels, as_run, categories, codes, rank_in_query
+from falsify_adapters.progress import track
+
+CONTROLS = ("popularity", "constant", "random", "oracle")
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def bm25(
+    documents: Iterable[Document] | Mapping[str, Any],
+    queries: Mapping[str, str],
+    *,
+    k: int = 100,
+    k1: float = 0.9,
+    b: float = 0.4,
+    cache_dir: str | Path | None = None,
+    corpus_fingerprint: str | None = None,
+    progress: bool | None = None,
+) -> pd.DataFrame:
+    """Rank documents by BM25 over title and text.
+
+    bm25s' Lucene variant, English stop words and Snowball stemming, words of two letters or more.
+    Documents without a word of the query are not returned. Same input, same run: ties are broken
+    by doc_id, descending.
+
+    Parameters
+    ----------
+    documents : iterable of Document, or mapping
+        Read once, never held: a generator over a file is fine. A mapping has BEIR's form
+        ``{doc_id: {"title": ..., "text": ...}}`` or ``{doc_id: text}``.
+    queries : mapping
+        ``{query_id: text}``.
+    k : int
+        Number of documents per query.
+    k1, b : float
+        BM25's parameters; the defaults are Anserini's.
+    cache_dir : path, optional
+        Folder in which indexes are kept. Several processes may share it.
+    corpus_fingerprint : str, optional
+        With `cache_dir`: what identifies the documents, so that they need not be read to find
+        their index. Computed from the documents if not given, which reads them twice.
+    progress : bool, optional
+        Draw progress bars; by default only on a terminal.
+
+    Returns
+    -------
+    DataFrame
+        A run frame (see :func:`falsify_adapters.frames.as_run`).
+
+    Raises
+    ------
+    InputError
+        If no document has a word, or no query shares one with any document.
+
+    Examples
+    --------
+    >>> bm25({"d1": "a cat sat", "d2": "a dog ran"}, {"q1": "dogs running", "q2": "cats"})
+      query_id doc_id     score
+    0       q1     d2  0.364814
+    1       q2     d1  0.364814
+    """
+    if k < 1:
+        raise UsageError("k must be at least 1", found=str(k))
+    if not (k1 >= 0 and 0 <= b <= 1):
+        raise UsageError("BM25 needs k1 >= 0 and 0 <= b <= 1", found=f"k1 {k1}, b {b}")
+    corpus = _documents(documents)
+    if cache_dir is None:
+        index = BM25Index.build(corpus, k1=k1, b=b, progress=progress)
+    else:
+        if corpus_fingerprint is None:
+            if isinstance(corpus, Iterator):
+                raise UsageError(
+                    "a stream of documents cannot be cached without a corpus_fingerprint",
+                    hint="pass something that can be read twice, or name the corpus",
+                )
+            corpus_fingerprint = fingerprint(corpus)
+        index = cached_index(
+            corpus,
+            k1=k1,
+            b=b,
+            cache_dir=Path(cache_dir),
+            fingerprint=corpus_fingerprint,
+            progress=progress,
+        )
+    return _search_all(index, queries, k, progress)
+
+
+def controls(
+    evaluation: Evaluation,
+    measure: Any,
+    *,
+    seed: int = 0,
+    corpus_ids: Iterable[str] | None = None,
+) -> Iterator[Evaluation]:
+    """Yield the controls that stand beside an evaluated run, one at a time.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        The benchmark; its run only says how deep the controls go.
+    measure : measure or str
+        What ``constant`` is to do best at.
+    seed : int
+        Seed of ``random``.
+    corpus_ids : iterable of str, optional
+        The corpus' ids, for ``random`` to draw from.
+
+    Yields
+    ------
+    Evaluation
+        With ``role="control"`` and the control's name as its system.
+    """
+    qrels, absent = evaluation.qrels, evaluation.absent_gold
+    depth = int(np.bincount(codes(evaluation.run["query_id"])).max())
+    for name in CONTROLS:
+        if name == "popularity":
+            run = popularity(qrels, depth, exclude=absent)
+        elif name == "constant":
+            run = constant(qrels, measure, depth, exclude=absent)
+        elif name == "random":
+            run = random(
+                qrels,
+                depth,
+                seed=seed,
+                corpus_ids=corpus_ids,
+                corpus_size=evaluation.corpus_size,
+            )
+        else:
+            run = oracle(qrels, depth, exclude=absent)
+        yield evaluation.with_run(run, system=name, role="control")
+
+
+def popularity(qrels: Any, depth: int, *, exclude: Collection[str] = ()) -> pd.DataFrame:
+    """Rank documents by the number of queries for which they are relevant, for every query alike.
+
+    Parameters
+    ----------
+    qrels : DataFrame, mapping, or iterable of namedtuples
+        The judgements.
+    depth : int
+        Length of the ranking; fewer if fewer documents are relevant to anything.
+    exclude : collection of str
+        Documents that cannot be returned, because the corpus lacks them.
+
+    Examples
+    --------
+    >>> popularity({"q1": {"d1": 1}, "q2": {"d1": 1, "d2": 1}}, depth=2)
+      query_id doc_id  score
+    0       q1     d1    2.0
+    1       q1     d2    1.0
+    2       q2     d1    2.0
+    3       q2     d2    1.0
+    """
+    frame = as_qrels(qrels, notes=[])
+    return _same_for_all(frame, _popularity_order(frame, exclude)[: _positive(depth)])
+
+
+def constant(
+    qrels: Any, measure: Any, depth: int, *, exclude: Collection[str] = ()
+) -> pd.DataFrame:
+    """Give every query the one ranking that scores best: the best that can be had without reading.
+
+    For a measure that adds up over documents (nDCG, P, R) this is exact: documents are sorted by
+    their mean gain over the queries, each query's gains divided by its normaliser. For any other
+    measure it is the popularity order.
+
+    Parameters
+    ----------
+    qrels : DataFrame, mapping, or iterable of namedtuples
+        The judgements.
+    measure : ir-measures measure or str
+        The measure to be best at.
+    depth : int
+        Length of the ranking; fewer if fewer documents are relevant to anything.
+    exclude : collection of str
+        Documents that cannot be returned, because the corpus lacks them.
+
+    Examples
+    --------
+    One document is relevant to two queries among many others, one to a single query alone: recall
+    is served better by the second.
+
+    >>> many = {f"d{i}": 1 for i in range(9)}
+    >>> qrels = {"q1": {"common": 1, **many}, "q2": {"common": 1, **many}, "q3": {"rare": 1}}
+    >>> constant(qrels, "R@1", depth=1)["doc_id"].unique().tolist()
+    ['rare']
+    """
+    frame = as_qrels(qrels, notes=[])
+    worth = _query_blind_worth(frame, measure)
+    if worth is None:
+        order = _popularity_order(frame, exclude)
+    else:
+        order = _best_first(frame, worth, exclude)
+    return _same_for_all(frame, order[: _positive(depth)])
+
+
+def random(
+    qrels: Any,
+    depth: int,
+    *,
+    seed: int = 0,
+    corpus_ids: Iterable[str] | None = None,
+    corpus_size: int | None = None,
+) -> pd.DataFrame:
+    """Draw every query's ranking uniformly from the corpus, without repeats.
+
+    Parameters
+    ----------
+    qrels : DataFrame, mapping, or iterable of namedtuples
+        The judgements; their queries are answered.
+    depth : int
+        Length of the rankings; fewer if the corpus is smaller.
+    seed : int
+        Same seed, same run.
+    corpus_ids : iterable of str, optional
+        The documents to draw from.
+    corpus_size : int, optional
+        Without `corpus_ids`: the size of the corpus. The judged documents are then taken to be in
+        it, and the others get invented ids.
+
+    Examples
+    --------
+    >>> run = random({"q1": {"d1": 1}}, depth=3, corpus_size=100)
+    >>> len(run), run["doc_id"].nunique()
+    (3, 3)
+    """
+    frame = as_qrels(qrels, notes=[])
+    names, size = _pool(frame, corpus_ids, corpus_size)
+    k = min(_positive(depth), size)
+    n_queries = len(frame["query_id"].cat.categories)
+    rng = np.random.default_rng(seed)
+    drawn = np.stack([rng.choice(size, k, replace=False) for _ in range(n_queries)])
+    used, doc_code = np.unique(drawn, return_inverse=True)
+    known = frozenset(names)
+    doc_ids = [names[i] if i < len(names) else _invented(known, i) for i in used.tolist()]
+    return _ranked_run(frame, doc_ids, doc_code.reshape(n_queries, k))
+
+
+def oracle(qrels: Any, depth: int, *, exclude: Collection[str] = ()) -> pd.DataFrame:
+    """Return each query's relevant documents, best grade first: the ideal ranking.
+
+    Rankings are filled up with the most popular documents that are not relevant to the query, so
+    that they are as deep as the others.
+
+    Parameters
+    ----------
+    qrels : DataFrame, mapping, or iterable of namedtuples
+        The judgements.
+    depth : int
+        Length of the rankings; fewer if fewer documents are relevant to anything.
+    exclude : collection of str
+        Documents that cannot be returned, because the corpus lacks them.
+
+    Examples
+    --------
+    >>> oracle({"q1": {"d1": 1, "d2": 2}, "q2": {"d3": 1}}, depth=2)
+      query_id doc_id  score
+    0       q1     d2    2.0
+    1       q1     d1    1.0
+    2       q2     d3    2.0
+    3       q2     d2    1.0
+    """
+    frame = as_qrels(qrels, notes=[])
+    filler = _popularity_order(frame, exclude)
+    k = min(_positive(depth), len(filler))
+    doc_ids = categories(frame["doc_id"])
+    usable = _usable(doc_ids, exclude)
+    query_code, doc_code = codes(frame["query_id"]), codes(frame["doc_id"])
+    grade = frame["relevance"].to_numpy()
+    gold = np.flatnonzero((grade > 0) & usable[doc_code])
+    gold = gold[np.lexsort((-doc_code[gold], -grade[gold], query_code[gold]))]
+    starts = np.searchsorted(query_code[gold], np.arange(len(categories(frame["query_id"])) + 1))
+    rankings = np.empty((len(starts) - 1, k), dtype=np.int64)
+    for query, (start, stop) in enumerate(pairwise(starts)):
+        own = doc_code[gold[start:stop]][:k]
+        # k fillers and as many as may be relevant themselves always hold k others
+        others = filler[: k + len(own)]
+        others = others[~np.isin(others, own)]
+        rankings[query] = np.concatenate([own, others])[:k]
+    return _ranked_run(frame, doc_ids, rankings)
+
+
+def _search_all(
+    index: BM25Index, queries: Mapping[str, str], k: int, progress: bool | None
+) -> pd.DataFrame:
+    query_ids: list[str] = []
+    doc_ids: list[str] = []
+    scores: list[float] = []
+    for query_id, text in track(queries.items(), "searching", total=len(queries), show=progress):
+        found = index.search(text, k)
+        query_ids.extend([query_id] * len(found))
+        doc_ids.extend(doc_id for _, doc_id in found)
+        scores.extend(score for score, _ in found)
+    if not scores:
+        raise InputError(
+            "BM25 finds nothing",
+            found=f"{len(queries)} queries, none with a word of any document",
+            hint="are queries and corpus in the same language?",
+        )
+    frame = pd.DataFrame({"query_id": query_ids, "doc_id": doc_ids, "score": scores})
+    return as_run(frame, name="the BM25 run")
+
+
+def _documents(documents: Iterable[Document] | Mapping[str, Any]) -> Iterable[Document]:
+    if not isinstance(documents, Mapping):
+        return documents
+    return [
+        Document(doc_id, "", content)
+        if isinstance(content, str)
+        else Document(doc_id, content.get("title") or "", content.get("text") or "")
+        for doc_id, content in documents.items()
+    ]
+
+
+def _query_blind_worth(qrels: pd.DataFrame, measure: Any) -> FloatArray | None:
+    """Return each document's mean normalised gain, or None if the measure does not add up."""
+    import ir_measures
+
+    if isinstance(measure, str):
+        measure = ir_measures.parse_measure(measure)
+    params = dict(measure.params)
+    cutoff, level = params.pop("cutoff", None), params.pop("rel", 1)
+    if params or measure.NAME not in ("nDCG", "P", "R"):
+        return None
+    query_code, doc_code = codes(qrels["query_id"]), codes(qrels["doc_id"])
+    n_queries = len(categories(qrels["query_id"]))
+    grade = qrels["relevance"].to_numpy()
+    if measure.NAME == "nDCG":
+        gain = np.maximum(grade, 0).astype(np.float64)
+        normaliser = _ideal_dcg(query_code, gain, n_queries, cutoff)
+    else:
+        gain = (grade >= level).astype(np.float64)
+        relevant = _sums(query_code, gain, n_queries)
+        normaliser = relevant if measure.NAME == "R" else np.ones(n_queries)
+    share = gain / np.where(normaliser > 0, normaliser, np.inf)[query_code]
+    return _sums(doc_code, share, len(categories(qrels["doc_id"]))) / n_queries
+
+
+def _ideal_dcg(
+    query_code: IntArray, gain: FloatArray, n_queries: int, cutoff: int | None
+) -> FloatArray:
+    order = np.lexsort((-gain, query_code))
+    rank = rank_in_query(query_code[order])
+    discounted = gain[order] / np.log2(rank + 1)
+    if cutoff is not None:
+        discounted[rank > cutoff] = 0.0
+    return _sums(query_code[order], discounted, n_queries)
+
+
+def _sums(group: IntArray, values: FloatArray, n_groups: int) -> FloatArray:
+    return np.asarray(np.bincount(group, weights=values, minlength=n_groups), dtype=np.float64)
+
+
+def _popularity_order(qrels: pd.DataFrame, exclude: Collection[str]) -> IntArray:
+    doc_code = codes(qrels["doc_id"])[qrels["relevance"].to_numpy() > 0]
+    n_docs = len(categories(qrels["doc_id"]))
+    return _best_first(qrels, np.bincount(doc_code, minlength=n_docs).astype(np.float64), exclude)
+
+
+def _best_first(qrels: pd.DataFrame, worth: FloatArray, exclude: Collection[str]) -> IntArray:
+    """Return the codes of the documents worth something, best first, ties by doc_id descending."""
+    doc_ids = categories(qrels["doc_id"])
+    usable = np.flatnonzero((worth > 0) & _usable(doc_ids, exclude))
+    if not usable.size:
+        raise InputError(
+            "no control can be made: no relevant document is in the corpus",
+            found=f"{len(doc_ids)} judged documents",
+        )
+    return usable[np.lexsort((-usable, -worth[usable]))]
+
+
+def _usable(doc_ids: npt.NDArray[Any], exclude: Collection[str]) -> npt.NDArray[np.bool_]:
+    return np.asarray(~pd.Index(doc_ids).isin(list(exclude)))
+
+
+def _same_for_all(qrels: pd.DataFrame, order: IntArray) -> pd.DataFrame:
+    n_queries = len(categories(qrels["query_id"]))
+    return _ranked_run(qrels, categories(qrels["doc_id"]), np.tile(order, (n_queries, 1)))
+
+
+def _ranked_run(
+    qrels: pd.DataFrame, doc_ids: Sequence[str] | npt.NDArray[Any], rankings: IntArray
+) -> pd.DataFrame:
+    """Make a run frame of an array with one row of document codes, best first, per query."""
+    n_queries, depth = rankings.shape
+    query_ids = qrels["query_id"].cat.categories
+    frame = pd.DataFrame(
+        {
+            "query_id": pd.Categorical.from_codes(
+                np.repeat(np.arange(n_queries), depth), query_ids
+            ),
+            "doc_id": pd.Categorical.from_codes(rankings.ravel(), pd.Index(doc_ids, dtype=object)),
+            "score": np.tile(np.arange(depth, 0, -1), n_queries),
+        }
+    )
+    return as_run(frame, name="the control")
+
+
+def _pool(
+    qrels: pd.DataFrame, corpus_ids: Iterable[str] | None, corpus_size: int | None
+) -> tuple[Sequence[str], int]:
+    """Return the known documents, sorted, and the number of documents to draw from."""
+    if corpus_ids is not None:
+        names = sorted(set(corpus_ids))
+        return names, len(names)
+    judged = list(categories(qrels["doc_id"]))
+    if corpus_size is None:
+        return judged, len(judged)
+    # a corpus smaller than its judgements: draw from as many of them as it holds
+    return judged[:corpus_size], corpus_size
+
+
+def _invented(known: Collection[str], position: int) -> str:
+    """Name a document that nobody judged, unlike any judged one."""
+    doc_id = f"unjudged-{position}"
+    while doc_id in known:
+        doc_id += "-"
+    return doc_id
+
+
+def _positive(depth: int) -> int:
+    if depth < 1:
+        raise UsageError("the depth must be at least 1", found=str(depth))
+    return depth

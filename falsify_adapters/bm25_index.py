@@ -1,0 +1,297 @@
+"""A BM25 index over a stream of documents, kept on disk between runs.
+
+bm25s does the weighting and the scoring. What is added here: texts are read one at a time and
+never held, ties are broken by our ranking rule, and a finished index is stored so that a second
+process can neither see half of it nor use a damaged one.
+
+What it costs in memory is measured by ``tests/benchmarks/bm25_memory.py`` and stated in
+:func:`falsify_adapters.baselines.bm25`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import shutil
+import tempfile
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sized
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from falsify_adapters.errors import InputError
+from falsify_adapters.progress import track
+
+#: Part of every cache key: raise it when the stored form or the tokenisation changes.
+_FORM = 1
+_MANIFEST = "manifest.json"
+
+
+class Document(NamedTuple):
+    """One document of a corpus."""
+
+    doc_id: str
+    title: str
+    text: str
+
+    @property
+    def content(self) -> str:
+        """Title and text as BM25 reads them."""
+        return f"{self.title} {self.text}"
+
+
+class BM25Index:
+    """Documents ready to be searched; made by :meth:`build` or :meth:`load`."""
+
+    def __init__(self, retriever: Any, doc_ids: _DocIds) -> None:
+        self._retriever = retriever
+        self._doc_ids = doc_ids
+        self._tokenizer = _tokenizer()
+        self._tokenizer.stem_to_sid = dict(retriever.vocab_dict)
+
+    @classmethod
+    def build(
+        cls, documents: Iterable[Document], *, k1: float, b: float, progress: bool | None = None
+    ) -> BM25Index:
+        """Read the documents once and weigh their words.
+
+        Raises
+        ------
+        InputError
+            If there is no document, or none has a word.
+        """
+        import bm25s
+
+        tokenizer = _tokenizer()
+        doc_ids, tokens = _DocIds(), _TokenIds(progress)
+
+        def texts() -> Iterator[str]:
+            for document in _track(documents, "reading documents", progress):
+                doc_ids.append(document.doc_id)
+                yield document.content
+
+        for ids in tokenizer.streaming_tokenize(texts(), update_vocab=True, allow_empty=False):
+            tokens.append(ids)
+        vocabulary = tokenizer.stem_to_sid
+        if not vocabulary:
+            raise InputError(
+                "BM25 has nothing to index", found=f"{len(doc_ids)} documents without any word"
+            )
+        # scipy's construction needs half the memory of bm25s' own
+        retriever = bm25s.BM25(k1=k1, b=b, csc_backend="scipy")
+        corpus = _Tokenized(tokens, vocabulary)
+        retriever.index(corpus, create_empty_token=False, show_progress=False)
+        return cls(retriever, doc_ids)
+
+    def search(self, query: str, k: int) -> list[tuple[float, str]]:
+        """Return the best `k` documents as (score, doc_id), by our ranking rule.
+
+        Documents that share no word with the query are not returned.
+        """
+        (tokens,) = self._tokenizer.streaming_tokenize(
+            [query], update_vocab=False, allow_empty=False
+        )
+        if not tokens:
+            return []
+        scores: npt.NDArray[np.float32] = self._retriever.get_scores_from_ids(tokens)
+        best = np.flatnonzero(scores > 0)
+        if best.size > k:
+            # every document tied with the last place stays, for the ids to decide
+            last_place = np.partition(scores[best], -k)[-k]
+            best = best[scores[best] >= last_place]
+        ranked = sorted(((float(scores[i]), self._doc_ids[int(i)]) for i in best), reverse=True)
+        return ranked[:k]
+
+    def save(self, folder: Path) -> None:
+        """Store the index as `folder`, whole or not at all; an index that is there already wins."""
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(
+            prefix=".bm25-", dir=folder.parent, ignore_cleanup_errors=True
+        ) as scratch:
+            draft = Path(scratch) / "index"
+            self._retriever.save(draft, show_progress=False)
+            self._doc_ids.save(draft)
+            sums = {path.name: _checksum(path) for path in sorted(draft.iterdir())}
+            (draft / _MANIFEST).write_text(json.dumps(sums, indent=1), "utf-8")
+            try:
+                draft.rename(folder)
+            except OSError:
+                if not folder.is_dir():
+                    raise
+
+    @classmethod
+    def load(cls, folder: Path) -> BM25Index | None:
+        """Open a stored index (memory-mapped); None if there is none or it is damaged."""
+        import bm25s
+
+        try:
+            sums = json.loads((folder / _MANIFEST).read_text("utf-8"))
+            if any(_checksum(folder / name) != checksum for name, checksum in sums.items()):
+                return None
+            retriever = bm25s.BM25.load(folder, mmap=True)
+            return cls(retriever, _DocIds.load(folder))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return None
+
+
+def cached_index(
+    documents: Iterable[Document],
+    *,
+    k1: float,
+    b: float,
+    cache_dir: Path,
+    fingerprint: str,
+    progress: bool | None = None,
+) -> BM25Index:
+    """Return the stored index of these documents, building and storing it if need be.
+
+    Parameters
+    ----------
+    documents : iterable of Document
+        Read only if no usable index is stored.
+    k1, b : float
+        BM25's parameters.
+    cache_dir : Path
+        Where indexes are kept, one folder for each corpus and settings.
+    fingerprint : str
+        What identifies the documents: other documents need another fingerprint.
+    progress : bool, optional
+        Draw progress bars; by default only on a terminal.
+    """
+    folder = cache_dir / f"bm25-{_cache_key(fingerprint, k1, b)}"
+    index = BM25Index.load(folder)
+    if index is not None:
+        return index
+    if folder.exists():
+        _discard(folder)
+    index = BM25Index.build(documents, k1=k1, b=b, progress=progress)
+    # a full disk or a folder that cannot be written costs time at the next run, not this result
+    with contextlib.suppress(OSError):
+        index.save(folder)
+    return index
+
+
+def fingerprint(documents: Iterable[Document]) -> str:
+    """Return a checksum over ids and contents, in order."""
+    digest = hashlib.blake2b(digest_size=16)
+    for document in documents:
+        for part in document:
+            raw = part.encode("utf-8", "surrogatepass")
+            digest.update(len(raw).to_bytes(8, "little"))
+            digest.update(raw)
+    return digest.hexdigest()
+
+
+class _DocIds:
+    """Document ids in one block of UTF-8: a tenth of the memory of Python strings."""
+
+    def __init__(
+        self,
+        text: npt.NDArray[np.uint8] | None = None,
+        ends: npt.NDArray[np.int64] | None = None,
+    ) -> None:
+        self._text: Any = bytearray() if text is None else text
+        self._ends: Any = array("q") if ends is None else ends
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, position: int) -> str:
+        start = int(self._ends[position - 1]) if position else 0
+        return bytes(self._text[start : int(self._ends[position])]).decode()
+
+    def append(self, doc_id: str) -> None:
+        self._text += doc_id.encode()
+        self._ends.append(len(self._text))
+
+    def save(self, folder: Path) -> None:
+        np.save(folder / "doc_ids.text.npy", np.frombuffer(self._text, dtype=np.uint8))
+        np.save(folder / "doc_ids.ends.npy", np.frombuffer(self._ends, dtype=np.int64))
+
+    @classmethod
+    def load(cls, folder: Path) -> _DocIds:
+        return cls(
+            np.load(folder / "doc_ids.text.npy", mmap_mode="r"),
+            np.load(folder / "doc_ids.ends.npy", mmap_mode="r"),
+        )
+
+
+class _TokenIds:
+    """Every document's word ids in one flat array, given out as the lists that bm25s iterates."""
+
+    _PASSES = 3  # bm25s goes over the corpus for lengths, document frequencies and scores
+
+    def __init__(self, progress: bool | None) -> None:
+        self._flat = array("i")
+        self._ends = array("q", [0])
+        self._progress = progress
+        self._passes = 0
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def __iter__(self) -> Iterator[list[int]]:
+        self._passes += 1
+        label = f"indexing, pass {self._passes} of {self._PASSES}"
+        for i in track(range(len(self)), label, show=self._progress):
+            yield self._flat[self._ends[i] : self._ends[i + 1]].tolist()
+
+    def append(self, ids: list[int]) -> None:
+        self._flat.extend(ids)
+        self._ends.append(len(self._flat))
+
+
+class _Tokenized(NamedTuple):
+    """The form in which bm25s takes tokenised documents."""
+
+    ids: _TokenIds
+    vocab: Mapping[str, int]
+
+
+def _tokenizer() -> Any:
+    from bm25s.tokenization import Tokenizer
+
+    # named by its module: snowballstemmer.stemmer() gives another implementation, with other
+    # versions of the algorithm, where PyStemmer happens to be installed
+    from snowballstemmer.english_stemmer import EnglishStemmer
+
+    return Tokenizer(stopwords="english", stemmer=EnglishStemmer().stemWord)
+
+
+def _cache_key(fingerprint: str, k1: float, b: float) -> str:
+    settings = {
+        "form": _FORM,
+        "documents": fingerprint,
+        "k1": float(k1),
+        "b": float(b),
+        "bm25s": version("bm25s"),
+        "snowballstemmer": version("snowballstemmer"),
+    }
+    text = json.dumps(settings, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+def _discard(folder: Path) -> None:
+    """Remove a damaged index; moved away first, so that nobody sees it half removed."""
+    with tempfile.TemporaryDirectory(
+        prefix=".bm25-", dir=folder.parent, ignore_cleanup_errors=True
+    ) as scratch:
+        try:
+            folder.replace(Path(scratch) / "damaged")
+        except OSError:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _track(documents: Iterable[Document], label: str, progress: bool | None) -> Iterator[Document]:
+    total = len(documents) if isinstance(documents, Sized) else None
+    return track(documents, label, total=total, show=progress)

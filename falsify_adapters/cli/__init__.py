@@ -1,0 +1,1 @@
+"""Command lines: a thin translation of the library (click)."""

@@ -1,0 +1,239 @@
+"""What the grading commands do with their inputs: grade each, go on after a refusal, report."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from falsify_adapters.cli.command import complain, exit_status, write
+from falsify_adapters.cli.options import was_chosen
+from falsify_adapters.errors import FalsifyError, InputError, UsageError
+from falsify_adapters.notes import ON_VERDICTS, Note
+from falsify_adapters.progress import quietly
+from falsify_adapters.report.outcome import Outcome, Refusal, Skip
+
+if TYPE_CHECKING:
+    from falsify_adapters.evaluation import Evaluation
+    from falsify_adapters.results import GateConfig, GateReport
+
+#: Endings of run files that are not part of a system's name.
+SUFFIXES = frozenset(
+    {
+        *(".gz", ".lz4", ".trec", ".run", ".res", ".results"),
+        *(".txt", ".tsv", ".csv", ".json", ".jsonl", ".parquet"),
+    }
+)
+
+
+class Session:
+    """One call of a grading command: collects reports and refusals, then writes them.
+
+    Parameters
+    ----------
+    options : mapping
+        The options of the command: ``json_to, markdown_to, quiet, ascii_only, strict``.
+    """
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.outcome = Outcome()
+        self.quiet = bool(options["quiet"])
+        self._json_to: str | None = options["json_to"]
+        self._markdown_to: str | None = options["markdown_to"]
+        self._ascii_only = bool(options["ascii_only"])
+        self._strict = bool(options["strict"])
+        # what the user has answered with an option is no reason to refuse
+        answered = {"W-EXCLUDED"} | ({"W-SELF-MATCHES"} if was_chosen("keep_self") else set())
+        self._accepted = ON_VERDICTS | answered
+        self._told: set[tuple[str, str]] = set()
+
+    @contextmanager
+    def attempt(self, name: str) -> Iterator[None]:
+        """Go on after a refused input, and remember it."""
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except FalsifyError as error:
+            self._refuse(name, error)
+        except OSError as error:
+            found = f"{error.strerror or error}" + (
+                f" ({error.filename})" if error.filename else ""
+            )
+            self._refuse(name, InputError(f"cannot use {name}", found=found))
+
+    def skip(self, name: str, reason: str) -> None:
+        """Remember an input that is left out and decides nothing."""
+        self.outcome.skipped.append(Skip(name, reason))
+
+    def grade(self, evaluation: Evaluation, measures: Iterable[Any], config: GateConfig) -> None:
+        """Grade one evaluation by each measure."""
+        name = _name(evaluation)
+        with self.attempt(name):
+            self._check(evaluation.system, evaluation.notes)
+            for measure in measures:
+                with self.attempt(f"{name}, {measure}"):
+                    self.grade_one(evaluation, measure, config)
+
+    def grade_one(self, evaluation: Evaluation, measure: Any, config: GateConfig) -> None:
+        """Grade one evaluation by one measure; a refusal is the caller's matter."""
+        from falsify_adapters.gate import run_gate
+
+        report = run_gate(evaluation, measure, config)
+        if evaluation.role == "run":
+            self._check(report.system, report.warnings)
+        self.outcome.reports.append(report)
+        self._warn(report)
+
+    def grade_controls(
+        self,
+        evaluation: Evaluation,
+        measures: Iterable[Any],
+        config: GateConfig,
+        corpus_ids: Iterable[str] | None,
+    ) -> None:
+        """Grade the controls beside one evaluated run."""
+        from falsify_adapters.baselines import controls
+
+        for measure in measures:
+            with self.attempt(f"controls, {measure}"):
+                for control in controls(
+                    evaluation, measure, seed=config.seed, corpus_ids=corpus_ids
+                ):
+                    self.grade_one(control, measure, config)
+
+    def _check(self, system: str, notes: Iterable[Note]) -> None:
+        """Refuse an input that has warnings, if the user asked for that."""
+        if not self._strict:
+            return
+        found = [note for note in notes if note.code not in self._accepted]
+        if found:
+            raise InputError(
+                f"{system} has {len(found)} warning{'s' if len(found) > 1 else ''}",
+                found="; ".join(map(str, found)),
+                hint="--strict refuses such an input",
+            )
+
+    def _refuse(self, name: str, error: FalsifyError) -> None:
+        self.outcome.errors.append(Refusal(name, error))
+        text = str(error)
+        complain(f"error: {text}" if name in text else f"error: {name}: {text}")
+
+    def _warn(self, report: GateReport) -> None:
+        # on one screen the report itself shows the warnings
+        same_screen = sys.stderr.isatty() and sys.stdout.isatty() and self._prints_table
+        if self.quiet or same_screen or report.role != "run":
+            return
+        for note in report.warnings:
+            if (report.system, str(note)) not in self._told:
+                self._told.add((report.system, str(note)))
+                complain(f"warning: {note} [{report.system}]")
+
+    @property
+    def _prints_table(self) -> bool:
+        return not (self.quiet or "-" in (self._json_to, self._markdown_to))
+
+    def finish(self) -> int:
+        """Write everything that was asked for; return the exit status."""
+        self._add_averages()
+        with self.attempt("--json"):
+            self._write_documents()
+        if self._prints_table and (self.outcome.reports or self.outcome.skipped):
+            from falsify_adapters.report.terminal import to_terminal
+
+            text = to_terminal(
+                self.outcome,
+                width=shutil.get_terminal_size((80, 24)).columns,
+                color=_wants_color(sys.stdout),
+                ascii_only=self._ascii_only or not _speaks_unicode(sys.stdout),
+            )
+            write(sys.stdout, text)
+        return exit_status(self.outcome)
+
+    def _add_averages(self) -> None:
+        if len(self.outcome.reports) > 1:
+            from falsify_adapters.report.averages import macro_averages
+
+            self.outcome.reports += macro_averages(self.outcome.gate_reports())
+
+    def _write_documents(self) -> None:
+        from falsify_adapters.report.jsonfile import to_json, write_atomically
+        from falsify_adapters.report.markdown import to_markdown
+
+        documents: tuple[tuple[str | None, Callable[[], bytes]], ...] = (
+            (self._markdown_to, lambda: to_markdown(self.outcome).encode("utf-8", "replace")),
+            # last, so that the file says if the other could not be written
+            (self._json_to, lambda: to_json(self.outcome)),
+        )
+        for target, render in documents:
+            if target == "-":
+                write(sys.stdout, render())
+            elif target is not None:
+                with self.attempt(target):
+                    write_atomically(target, render())
+
+
+def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) -> int:
+    """Run what a command does, then write its report, refusals included.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    if options["json_to"] == "-" and options["markdown_to"] == "-":
+        raise UsageError("--json - and --markdown - both want standard output")
+    session = Session(options)
+    with quietly(session.quiet), session.attempt("command line"):
+        grade(session)
+    return session.finish()
+
+
+def system_names(paths: Iterable[str]) -> dict[str, str]:
+    """Name the system behind each run file: the file's name, and as much of its folder as needed.
+
+    Examples
+    --------
+    >>> system_names(["a/bm25.trec.gz", "b/bm25.trec", "b/k1=0.9"])
+    {'a/bm25.trec.gz': 'a/bm25', 'b/bm25.trec': 'b/bm25', 'b/k1=0.9': 'k1=0.9'}
+    """
+    parts = {path: _parts(path) for path in paths}
+    names: dict[str, str] = {}
+    for path, own in parts.items():
+        depth = 1
+        while depth < len(own) and any(
+            other[-depth:] == own[-depth:] for key, other in parts.items() if key != path
+        ):
+            depth += 1
+        names[path] = "/".join(own[-depth:])
+    return names
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    if path == "-":
+        return ("stdin",)
+    pure = PurePath(path)
+    while pure.suffix in SUFFIXES and pure.stem:
+        pure = pure.with_suffix("")
+    return pure.parts
+
+
+def _name(evaluation: Evaluation) -> str:
+    return (
+        f"{evaluation.system} on {evaluation.benchmark}"
+        if evaluation.benchmark
+        else (evaluation.system)
+    )
+
+
+def _wants_color(stream: Any) -> bool:
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return not plain and stream.isatty()
+
+
+def _speaks_unicode(stream: Any) -> bool:
+    return (getattr(stream, "encoding", None) or "").lower().replace("-", "") in ("utf8", "utf16")

@@ -1,0 +1,238 @@
+"""The options that the grading commands share, and the configuration file behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import click
+from click.core import ParameterSource
+
+from falsify_adapters import __version__
+from falsify_adapters.cli.command import SectionOption
+from falsify_adapters.errors import UsageError
+
+if TYPE_CHECKING:
+    from falsify_adapters.results import GateConfig
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+READING, GRADING, WRITING = "What is graded", "How it is graded", "What comes out"
+
+
+class Tau(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic since click 8.4
+    """A number, or "auto"."""
+
+    name = "number|auto"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float | Literal["auto"]:
+        """Return the threshold."""
+        if value == "auto":
+            return "auto"
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            self.fail(f"{value!r} is neither a number nor 'auto'", param, ctx)
+
+
+def option(section: str, *names: str, **settings: Any) -> Callable[[Decorated], Decorated]:
+    """Declare an option that stands in a section of the help text."""
+    return click.option(*names, cls=SectionOption, section=section, **settings)
+
+
+def _stack(
+    *decorators: Callable[[Decorated], Decorated],
+) -> Callable[[Decorated], Decorated]:
+    """Apply decorators so that the options stand in the help in the order written here."""
+
+    def decorate(function: Decorated) -> Decorated:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return decorate
+
+
+def reading_options(*, keep_self: bool) -> Callable[[Decorated], Decorated]:
+    """Declare how runs are read; `keep_self` is what happens to self matches by default."""
+    default = "keep" if keep_self else "drop"
+    return _stack(
+        option(READING, "--top-k", type=int, metavar="K", help="Cut every run to this depth."),
+        option(
+            READING,
+            "--keep-self/--drop-self",
+            default=keep_self,
+            help=f"Hits that are the query itself [{default}].",
+        ),
+        option(
+            READING, "--exclude", metavar="FILE", help="Documents to leave out: query_id doc_id."
+        ),
+        option(
+            READING,
+            "--score-order",
+            type=click.Choice(["descending", "ascending"]),
+            metavar="ORDER",
+            help="Of the ranks: descending, or ascending.",
+        ),
+        option(READING, "--rank-from-column", is_flag=True, help="Rank by the file's rank column."),
+        option(READING, "--strict", is_flag=True, help="Refuse inputs that have warnings."),
+    )
+
+
+def grading_options(function: Decorated) -> Decorated:
+    """Declare the options of the gate."""
+    return _stack(
+        option(
+            GRADING,
+            "--measure",
+            "-m",
+            "measures",
+            multiple=True,
+            default=["nDCG@10"],
+            metavar="NAME",
+            help="ir-measures' names, repeatable [nDCG@10].",
+        ),
+        option(
+            GRADING,
+            "--min-rel",
+            type=int,
+            metavar="GRADE",
+            help="Lowest relevant grade of binary measures [1].",
+        ),
+        option(
+            GRADING,
+            "--tau",
+            type=Tau(),
+            default=0.05,
+            metavar="X|auto",
+            help="What each difference must clear [0.05].",
+        ),
+        option(
+            GRADING,
+            "--alpha",
+            type=float,
+            default=0.05,
+            metavar="X",
+            help="Error level of all four intervals [0.05].",
+        ),
+        _count("--n-boot", 1000, "Resamples of the queries"),
+        _count("--n-trials", 1000, "Trials of each null"),
+        _count("--seed", 0, "Same seed, same numbers"),
+        _choice("--permute", ["query", "label"], "What null A permutes"),
+        _choice("--marginal", ["document", "set"], "What null D draws"),
+        _choice("--decision", ["interval", "point"], "What must clear tau"),
+        _choice("--correction", ["bonferroni", "none"], "Of the four intervals"),
+    )(function)
+
+
+def _count(name: str, default: int, text: str) -> Callable[[Decorated], Decorated]:
+    return option(
+        GRADING, name, type=int, default=default, metavar="N", help=f"{text} [{default}]."
+    )
+
+
+def _choice(name: str, choices: list[str], text: str) -> Callable[[Decorated], Decorated]:
+    return option(
+        GRADING,
+        name,
+        type=click.Choice(choices),
+        default=choices[0],
+        metavar="|".join(choices),
+        help=f"{text} [{choices[0]}].",
+    )
+
+
+def writing_options(function: Decorated) -> Decorated:
+    """Declare where the report goes."""
+    return _stack(
+        option(
+            WRITING,
+            "--json",
+            "json_to",
+            metavar="FILE|-",
+            help="JSON; with - nothing else is on stdout.",
+        ),
+        option(WRITING, "--markdown", "markdown_to", metavar="FILE|-", help="Markdown tables."),
+        option(WRITING, "--quiet", "-q", is_flag=True, help="Print nothing but errors."),
+        option(WRITING, "--ascii", "ascii_only", is_flag=True, help="Print plain ASCII."),
+        option(
+            WRITING,
+            "--config",
+            metavar="FILE",
+            is_eager=True,
+            expose_value=False,
+            callback=_read_config,
+            help="TOML of these options; the command line wins.",
+        ),
+        click.version_option(__version__),
+    )(function)
+
+
+def _read_config(context: click.Context, _parameter: click.Parameter, path: str | None) -> None:
+    """Make the file's values the defaults of the other options."""
+    if path is None:
+        return
+    from falsify_adapters.config import read_config
+
+    by_name = option_names(context.command)
+    values = read_config(path, frozenset(by_name))
+    context.default_map = {
+        by_name[name].name: [value]
+        if by_name[name].multiple and not isinstance(value, list)
+        else value
+        for name, value in values.items()
+    }
+
+
+def option_names(command: click.Command) -> dict[str, click.Option]:
+    """Return a command's options by the names that a configuration file uses."""
+    never = {"config", "help", "version"}
+    return {
+        name: parameter
+        for parameter in command.params
+        if isinstance(parameter, click.Option)
+        and (name := _long_name(parameter).replace("-", "_")) not in never
+    }
+
+
+def _long_name(parameter: click.Option) -> str:
+    return max(parameter.opts, key=len).lstrip("-")
+
+
+def was_chosen(name: str) -> bool:
+    """Say whether the user chose a value, on the command line or in a configuration file."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source in (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
+
+
+def gate_config(options: Mapping[str, Any]) -> GateConfig:
+    """Pick the gate's settings from all options of a command."""
+    from falsify_adapters.results import GateConfig
+
+    names = ("tau", "alpha", "n_boot", "n_trials", "seed", "permute", "marginal", "decision")
+    return GateConfig(**{name: options[name] for name in (*names, "correction")})
+
+
+def chosen_measures(options: Mapping[str, Any]) -> list[Any]:
+    """Return the measures of the options, each once, with the lowest relevant grade set."""
+    from falsify_adapters.measures import parse_measure
+
+    measures = [parse_measure(name) for name in options["measures"]]
+    min_rel = options["min_rel"]
+    if min_rel is not None:
+        if min_rel < 1:
+            raise UsageError("--min-rel must be at least 1", found=str(min_rel))
+        if not any(_takes_grade(measure) for measure in measures):
+            raise UsageError(
+                "--min-rel needs a binary measure",
+                found=", ".join(map(str, measures)),
+                hint="graded measures like nDCG use every grade; P, R, AP, RR, Success take one",
+            )
+        measures = [m(rel=min_rel) if _takes_grade(m) else m for m in measures]
+    return list({str(measure): measure for measure in measures}.values())
+
+
+def _takes_grade(measure: Any) -> bool:
+    return "rel" in measure.SUPPORTED_PARAMS and "rel" not in measure.params

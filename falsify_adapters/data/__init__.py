@@ -1,0 +1,1 @@
+"""What the package carries: the table of BEIR's data sets and the sample collection."""

@@ -1,0 +1,1 @@
+"""Reports: one typed object in, text out (terminal, JSON, Markdown)."""

@@ -1,0 +1,103 @@
+"""What one call of a command found: reports, refusals, and what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from falsify_adapters.errors import FalsifyError
+
+if TYPE_CHECKING:
+    from falsify_adapters.results import GateReport
+
+SCHEMA = "falsify-adapters/report/1"
+
+
+class Report(Protocol):
+    """What every kind of report offers, a :class:`~falsify_adapters.results.GateReport` first."""
+
+    @property
+    def kind(self) -> str:
+        """Which kind of report: "gate"."""
+
+    @property
+    def role(self) -> str:
+        """Role of the graded system: only "run" decides the exit status."""
+
+    @property
+    def verdict(self) -> str | None:
+        """PASS, FAIL, UNDER-NS, NOT CERTIFIED; None where there is nothing to decide."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """An input that was asked for and could not be graded.
+
+    Parameters
+    ----------
+    input : str
+        The input's name, as the user gave it.
+    error : FalsifyError
+        Why.
+    """
+
+    input: str
+    error: FalsifyError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {
+            "input": self.input,
+            "kind": type(self.error).__name__,
+            "lacks": self.error.lacks,
+            "found": self.error.found,
+            "hint": self.error.hint,
+        }
+
+
+@dataclass(frozen=True)
+class Skip:
+    """An input that is none of the command's business; it never decides anything.
+
+    Parameters
+    ----------
+    input : str
+        The input's name, as the user gave it.
+    reason : str
+        Why it was left out.
+    """
+
+    input: str
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values, ready for JSON."""
+        return {"input": self.input, "reason": self.reason}
+
+
+@dataclass
+class Outcome:
+    """Everything that one call of a command found, in the order in which it was asked for."""
+
+    reports: list[Report] = field(default_factory=list)
+    errors: list[Refusal] = field(default_factory=list)
+    skipped: list[Skip] = field(default_factory=list)
+
+    def gate_reports(self) -> list[GateReport]:
+        """Return the reports of the gate."""
+        from falsify_adapters.results import GateReport
+
+        return [report for report in self.reports if isinstance(report, GateReport)]
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """Return the JSON document of all commands, as plain values."""
+        return {
+            "schema": SCHEMA,
+            "reports": [report.to_dict() for report in self.reports],
+            "errors": [refusal.to_dict() for refusal in self.errors],
+            "skipped": [skip.to_dict() for skip in self.skipped],
+        }

@@ -1,0 +1,262 @@
+"""The report on a terminal: one table per benchmark and measure, then the reasons in words.
+
+Everything is readable without having read the method, at 80 columns, and without colours.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from falsify_adapters.report.averages import MacroAverage
+from falsify_adapters.report.groups import by_benchmark, title
+from falsify_adapters.report.outcome import Outcome
+from falsify_adapters.report.text import number, plain_ascii, printable, share, shorten
+from falsify_adapters.results import NULLS, GateReport, NullResult
+
+#: The colours of verdicts; the marks and words say the same without them.
+STYLES = {"PASS": "bold green", "FAIL": "bold red", "UNDER-NS": "bold yellow"}
+
+#: From this width on, a delta and its interval share one line.
+WIDE = 132
+NARROWEST = 80
+#: Prose is not set wider than this.
+LONGEST_LINE = 110
+#: Longer names are cut in the table: 15 columns at 80, folded once.
+LONGEST_NAME = 30
+
+LEGEND = {
+    "A": "the right answers, shuffled among the queries",
+    "B": "one of the benchmark's answer sets, drawn at random for each query",
+    "C": "random documents of the corpus instead of the system's ranking",
+    "D": "answers drawn by popularity: documents often right are drawn often",
+}
+
+
+@dataclass(frozen=True)
+class Signs:
+    """The characters of a table that differ between Unicode and plain ASCII."""
+
+    to: str
+    marks: dict[str, str]
+    dot: str
+    box: box.Box
+    clean: Callable[[str], str]
+
+
+UNICODE = Signs("…", {"PASS": "✓", "FAIL": "✗", "UNDER-NS": "?"}, " · ", box.SIMPLE_HEAD, printable)
+PLAIN = Signs(
+    "~",
+    {"PASS": "+", "FAIL": "x", "UNDER-NS": "?"},
+    " - ",
+    box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True),
+    lambda text: plain_ascii(printable(text)),
+)
+
+
+def to_terminal(
+    outcome: Outcome, *, width: int = 80, color: bool = False, ascii_only: bool = False
+) -> str:
+    """Render all gate reports of an outcome.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        What the command found. Refusals are not part of the text: they belong on standard error.
+    width : int
+        Columns of the terminal; below 80 the text is made for 80.
+    color : bool
+        Write ANSI colours.
+    ascii_only : bool
+        Use nothing beyond ASCII.
+
+    Returns
+    -------
+    str
+        Lines without trailing blanks.
+    """
+    signs = PLAIN if ascii_only else UNICODE
+    width = max(width, NARROWEST)
+    console = Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=color,
+        no_color=not color,
+        color_system="standard" if color else None,
+        highlight=False,
+        emoji=False,
+        markup=False,
+        legacy_windows=False,
+    )
+    reports = outcome.gate_reports()
+    with console.capture() as captured:
+        for group in by_benchmark(reports):
+            _print_group(console, group, signs, wide=width >= WIDE)
+        for average in outcome.reports:
+            if isinstance(average, MacroAverage):
+                _print_item(console, Text(signs.clean(_average(average))))
+        if reports:
+            _print_legend(console, reports, signs)
+        for skip in outcome.skipped:
+            _print_item(console, Text(signs.clean(f"left out {skip.input}: {skip.reason}")))
+    return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
+
+
+def _print_group(
+    console: Console, group: Sequence[GateReport], signs: Signs, *, wide: bool
+) -> None:
+    first = group[0]
+    facts = f"{first.n_queries:,} queries, {first.corpus_size:,} documents"
+    facts += f" ({first.corpus_size_source}), tau {first.tau:.4g}"
+    heading = Text(signs.clean(title(first, signs.dot)), style="bold")
+    _print_item(console, Text.assemble(heading, signs.dot, facts))
+    console.print(_table(group, signs, wide=wide))
+    console.print()
+    for report in group:
+        verdict = (report.verdict, STYLES[report.verdict])
+        reason = signs.clean(_sentence(report.reason))
+        head = Text.assemble((signs.clean(report.system), "bold"), ": ", verdict, f". {reason}")
+        _print_item(console, head, indent=1)
+        for line in _remarks(report):
+            _print_item(console, Text(signs.clean(line)), indent=3)
+    for code, message in _warnings(group):
+        _print_item(console, Text.assemble((code, "yellow"), f"  {signs.clean(message)}"), indent=1)
+    console.print()
+
+
+def _print_item(console: Console, text: Text, *, indent: int = 0, hang: int = 2) -> None:
+    """Print a paragraph, its first line indented, its further lines by `hang` more."""
+    lines = text.wrap(console, min(console.width, LONGEST_LINE) - indent - hang)
+    for i, line in enumerate(lines):
+        line.rstrip()
+        console.print(Text(" " * (indent + (hang if i else 0))) + line)
+
+
+def _table(group: Sequence[GateReport], signs: Signs, *, wide: bool) -> Table:
+    """Lay out one row per system; narrow terminals get a row of two lines."""
+    table = Table(box=signs.box, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column("system", overflow="fold", min_width=8)
+    table.add_column("score" if wide else "score\nverdict", justify="right", no_wrap=True)
+    for name in NULLS:
+        table.add_column(name if wide else f"{name}  ", justify="right", no_wrap=True)
+    if wide:
+        table.add_column("verdict", no_wrap=True)
+    for report in group:
+        # the full name stands in the sentence below the table
+        system = Text(shorten(signs.clean(report.system), LONGEST_NAME))
+        if signs is PLAIN:
+            system = Text(plain_ascii(system.plain))
+        if report.role != "run":
+            system.append(f"{' ' if wide else chr(10)}({report.role})")
+            system.stylize("dim")
+        score, verdict = number(report.score, 4), Text(report.verdict, STYLES[report.verdict])
+        cells = [_cell(report.nulls[name], signs, wide=wide) for name in NULLS]
+        if wide:
+            table.add_row(system, score, *cells, verdict)
+        else:
+            table.add_row(system, Text(f"{score}\n") + verdict, *cells)
+    return table
+
+
+def _cell(null: NullResult, signs: Signs, *, wide: bool) -> Text:
+    delta = f"{number(null.delta, sign=True)} {signs.marks[null.verdict]}"
+    interval = f"{number(null.low)}{signs.to}{number(null.high)}"
+    text = Text(delta, style=STYLES[null.verdict].removeprefix("bold "))
+    return text.append(f"  {interval:>13}" if wide else f"\n{interval}", style="default not bold")
+
+
+def _remarks(report: GateReport) -> Iterator[str]:
+    """Say what neither the table nor a warning shows of one system."""
+    warned = {note.code for note in report.warnings}
+    companion = report.companion
+    if companion is not None and not companion.agrees and "W-COMPANION" not in warned:
+        yield (
+            f"The strict companion disagrees: {companion.measure} on each query's"
+            f" highest-graded documents, {number(companion.score, 4)}, is {companion.verdict}."
+        )
+    ties = report.ties
+    if ties is not None and ties.high_score > ties.low_score and "W-TIES" not in warned:
+        verdicts = " or ".join(dict.fromkeys((ties.low_verdict, ties.high_verdict)))
+        yield (
+            f"Ties: {ties.queries} queries have tied scores that reach into the cutoff; by their"
+            f" order the score lies between {number(ties.low_score, 4)} and"
+            f" {number(ties.high_score, 4)}, and the verdict is {verdicts}."
+        )
+    if report.definition_1 != (report.verdict == "PASS"):
+        does = "holds" if report.definition_1 else "does not hold"
+        yield f"The plain point rule, every difference at least tau, {does}."
+    if number(report.score_answered, 4) != number(report.score, 4):
+        yield (
+            f"BEIR and MTEB print {number(report.score_answered, 4)} for this run: they average"
+            " over the answered queries only."
+        )
+
+
+def _average(average: MacroAverage) -> str:
+    verdicts = ", ".join(f"{count} {verdict}" for verdict, count in average.verdicts.items())
+    return (
+        f"{average.benchmark}, {average.measure}: {average.system} has the macro average"
+        f" {number(average.score, 4)} over {average.n_parts} parts ({verdicts})."
+    )
+
+
+def _sentence(text: str) -> str:
+    """Return `text` as a sentence: a capital, a full stop."""
+    text = text.strip()
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."
+
+
+def _warnings(group: Sequence[GateReport]) -> list[tuple[str, str]]:
+    """Return each warning once, with the systems it belongs to unless these are all."""
+    systems: dict[tuple[str, str], list[str]] = {}
+    for report in group:
+        for note in report.warnings:
+            named = systems.setdefault((note.code, note.message), [])
+            if report.system not in named:
+                named.append(report.system)
+    everyone = len({report.system for report in group})
+    return [
+        (code, message if len(named) == everyone else f"{message} [{', '.join(named)}]")
+        for (code, message), named in systems.items()
+    ]
+
+
+def _print_legend(console: Console, reports: Sequence[GateReport], signs: Signs) -> None:
+    settings = reports[0].settings
+    confidence = share(1 - settings.get("alpha", 0.05))
+    taus = ", ".join(dict.fromkeys(f"{report.tau:.4g}" for report in reports))
+    passed, failed, unsure = (signs.marks[verdict] for verdict in STYLES)
+    joint = "" if settings.get("correction") == "none" else ", for the four together"
+    _print_item(
+        console,
+        Text(
+            "How to read it: A to D are the score minus what it would be with something that knows"
+            f" nothing of the queries, and the interval of that difference ({confidence}"
+            f" confidence{joint}):"
+        ),
+    )
+    for name, meaning in LEGEND.items():
+        _print_item(console, Text.assemble("  ", (name, "bold"), f"  {meaning}"), hang=5)
+    if settings.get("decision") == "point":
+        rule = (
+            f"{passed} the difference is at least tau = {taus}; {failed} it is not."
+            " PASS takes all four."
+        )
+    else:
+        rule = (
+            f"{passed} the whole interval is at or above tau = {taus}; {failed} it is below;"
+            f" {unsure} tau lies inside, too few queries to tell. PASS takes all four; one {failed}"
+            " is a FAIL; else UNDER-NS."
+        )
+    _print_item(console, Text(rule))
+    if any(report.role != "run" for report in reports):
+        _print_item(
+            console, Text("Controls show what the gate catches; they decide no exit status.")
+        )
