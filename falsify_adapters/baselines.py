@@ -17,15 +17,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from falsify_adapters.bm25_index import BM25Index, Document, cached_index, fingerprint
+from falsify_adapters.coded import code, segment_sums
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.frames import as_qrels, as_run, categories, codes, rank_in_query
+from falsify_adapters.frames import FloatArray, IntArray, as_qrels, as_run, categories, codes
+from falsify_adapters.kernels import Additive
+from falsify_adapters.measures import make_kernel, parse_measure
 from falsify_adapters.progress import track
 
 CONTROLS = ("popularity", "constant", "random", "oracle")
-
-FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 
 
 def bm25(
@@ -308,7 +308,7 @@ def _search_all(
     query_ids: list[str] = []
     doc_ids: list[str] = []
     scores: list[float] = []
-    for query_id, text in track(queries.items(), "searching", total=len(queries), show=progress):
+    for query_id, text in track(queries.items(), "searching", show=progress):
         found = index.search(text, k)
         query_ids.extend([query_id] * len(found))
         doc_ids.extend(doc_id for _, doc_id in found)
@@ -336,41 +336,17 @@ def _documents(documents: Iterable[Document] | Mapping[str, Any]) -> Iterable[Do
 
 def _query_blind_worth(qrels: pd.DataFrame, measure: Any) -> FloatArray | None:
     """Return each document's mean normalised gain, or None if the measure does not add up."""
-    import ir_measures
-
-    if isinstance(measure, str):
-        measure = ir_measures.parse_measure(measure)
-    params = dict(measure.params)
-    cutoff, level = params.pop("cutoff", None), params.pop("rel", 1)
-    if params or measure.NAME not in ("nDCG", "P", "R"):
+    # only the gold side matters: the run may be any
+    run = as_run(qrels[["query_id", "doc_id"]].head(1).assign(score=1.0))
+    coded = code(run, qrels, corpus_size=len(qrels))
+    kernel = make_kernel(parse_measure(measure), coded.profiles)
+    if not isinstance(kernel, Additive):
         return None
-    query_code, doc_code = codes(qrels["query_id"]), codes(qrels["doc_id"])
-    n_queries = len(categories(qrels["query_id"]))
-    grade = qrels["relevance"].to_numpy()
-    if measure.NAME == "nDCG":
-        gain = np.maximum(grade, 0).astype(np.float64)
-        normaliser = _ideal_dcg(query_code, gain, n_queries, cutoff)
-    else:
-        gain = (grade >= level).astype(np.float64)
-        relevant = _sums(query_code, gain, n_queries)
-        normaliser = relevant if measure.NAME == "R" else np.ones(n_queries)
-    share = gain / np.where(normaliser > 0, normaliser, np.inf)[query_code]
-    return _sums(doc_code, share, len(categories(qrels["doc_id"]))) / n_queries
-
-
-def _ideal_dcg(
-    query_code: IntArray, gain: FloatArray, n_queries: int, cutoff: int | None
-) -> FloatArray:
-    order = np.lexsort((-gain, query_code))
-    rank = rank_in_query(query_code[order])
-    discounted = gain[order] / np.log2(rank + 1)
-    if cutoff is not None:
-        discounted[rank > cutoff] = 0.0
-    return _sums(query_code[order], discounted, n_queries)
-
-
-def _sums(group: IntArray, values: FloatArray, n_groups: int) -> FloatArray:
-    return np.asarray(np.bincount(group, weights=values, minlength=n_groups), dtype=np.float64)
+    share = kernel.worth(coded.gold_grade, coded.profile_of[coded.gold_query])
+    worth = np.zeros(len(categories(qrels["doc_id"])))
+    gold_codes = np.unique(codes(qrels["doc_id"])[qrels["relevance"].to_numpy() > 0])
+    worth[gold_codes] = segment_sums(share, coded.gold_doc, coded.n_docs) / coded.n_queries
+    return worth
 
 
 def _popularity_order(qrels: pd.DataFrame, exclude: Collection[str]) -> IntArray:

@@ -16,7 +16,7 @@ import json
 import shutil
 import tempfile
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sized
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,7 +71,7 @@ class BM25Index:
         doc_ids, tokens = _DocIds(), _TokenIds(progress)
 
         def texts() -> Iterator[str]:
-            for document in _track(documents, "reading documents", progress):
+            for document in track(documents, "reading documents", show=progress):
                 doc_ids.append(document.doc_id)
                 yield document.content
 
@@ -290,8 +290,3 @@ def _discard(folder: Path) -> None:
             folder.replace(Path(scratch) / "damaged")
         except OSError:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _track(documents: Iterable[Document], label: str, progress: bool | None) -> Iterator[Document]:
-    total = len(documents) if isinstance(documents, Sized) else None
-    return track(documents, label, total=total, show=progress)

@@ -184,12 +184,13 @@ class Dataset:
             system = system or "bm25"
             provenance["run"] = {"computed": "bm25", **BM25_SETTINGS}
             depth = int(BM25_SETTINGS["k"])
-            # one document more, for the query's own may have to go
+            # one more, for the same reason as below
             run = self.bm25(k=depth if keep_self else depth + 1, progress=progress)
             top_k = depth if top_k is None else min(top_k, depth)
         elif isinstance(run, (str, Path)):
             system = system or _stem(Path(run))
-            file = read_run(run, notes=notes)
+            # read one more than is kept, for the query's own may have to go
+            file = read_run(run, depth=None if top_k is None else top_k + 1, notes=notes)
             run, provenance["run"] = file.frame, dict(file.provenance)
         return Evaluation.create(
             run,
