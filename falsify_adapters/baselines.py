@@ -133,7 +133,7 @@ def controls(
         With ``role="control"`` and the control's name as its system.
     """
     qrels, absent = evaluation.qrels, evaluation.absent_gold
-    depth = int(np.bincount(codes(evaluation.run["query_id"])).max())
+    depth = int(np.bincount(codes(evaluation.run["query_id"])).max(initial=1))
     for name in CONTROLS:
         if name == "popularity":
             run = popularity(qrels, depth, exclude=absent)

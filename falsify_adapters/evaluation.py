@@ -187,7 +187,16 @@ def _self_matches(run: pd.DataFrame, keep: bool, notes: list[Note]) -> pd.DataFr
 
 def _note_queries(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> None:
     queries = categories(qrels["query_id"])
-    answered = np.isin(queries, run["query_id"].unique())
+    answered = np.isin(queries, categories(run["query_id"]))
+    empty = answered & ~np.isin(queries, run["query_id"].unique())
+    if empty.any():
+        notes.append(
+            Note(
+                "W-EMPTY-RESULTS",
+                f"for {int(empty.sum())} of {len(queries)} judged queries the run returns nothing"
+                f" ({some(queries[empty])}); each counts as 0",
+            )
+        )
     if not answered.all():
         missing = queries[~answered]
         notes.append(

@@ -3,8 +3,8 @@
 A *run frame* has the columns ``query_id, doc_id, score``, a *qrels frame*
 ``query_id, doc_id, relevance``: ir-measures' names. Ids are categorical columns whose categories
 are sorted text, so that everything downstream works on integer codes. The categories of a qrels
-frame's ``query_id`` are the evaluated queries: a query without any judgement is a category
-without rows.
+frame's ``query_id`` are the evaluated queries, those of a run frame's the answered ones: a query
+without any judgement, or with an empty result, is a category without rows.
 
 Ranking rule: score descending (compared as float64), then doc_id descending, as in trec_eval.
 """
@@ -49,7 +49,8 @@ def as_run(data: Any, *, name: str = "run") -> pd.DataFrame:
     -------
     DataFrame
         Columns ``query_id, doc_id`` (categorical) and ``score`` (float64), sorted by query, then
-        by rank.
+        by rank. The categories of ``query_id`` are the answered queries, those with an empty
+        result included.
 
     Raises
     ------
@@ -65,10 +66,10 @@ def as_run(data: Any, *, name: str = "run") -> pd.DataFrame:
     1       q1     d2    0.7
     2       q1     d1    0.5
     """
-    query_ids, doc_ids, values, _ = _columns(data, RUN_COLUMNS, name)
+    query_ids, doc_ids, values, all_queries = _columns(data, RUN_COLUMNS, name)
     if len(query_ids) == 0:
         raise InputError(f"{name} is empty", hint="a run needs at least one retrieved document")
-    queries, query_code = _id_codes(query_ids, "query_id", name)
+    queries, query_code = _id_codes(query_ids, "query_id", name, extra=all_queries)
     docs, doc_code = _id_codes(doc_ids, "doc_id", name)
     score = _scores(values, name, query_ids, doc_ids)
     order = np.lexsort((-doc_code, -score, query_code))
@@ -242,7 +243,7 @@ def _columns(data: Any, names: Sequence[str], name: str) -> tuple[Any, Any, Any,
             if isinstance(query_ids.dtype, pd.CategoricalDtype)
             else []
         )
-        return query_ids, data[names[1]], data[names[2]], declared if "relevance" in names else []
+        return query_ids, data[names[1]], data[names[2]], declared
     if isinstance(data, Mapping):
         return _mapping_columns(data, name)
     if isinstance(data, Iterable) and not isinstance(data, (str, bytes)):

@@ -1,4 +1,4 @@
-"""Progress bars on standard error, for what takes longer than a second and somebody watches."""
+"""A progress bar on standard error for what takes longer than a second."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-Item = TypeVar("Item")
-
 #: Seconds of work before a bar appears: shorter work needs none.
 DELAY = 1.0
+
+Item = TypeVar("Item")
 
 _QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 
@@ -34,42 +34,6 @@ def quietly(quiet: bool = True) -> Iterator[None]:
         _QUIET.reset(token)
 
 
-def wanted(show: bool | None) -> bool:
-    """Return whether to draw: `show` if it says so, else whether standard error is a terminal."""
-    if _QUIET.get():
-        return False
-    return sys.stderr.isatty() if show is None else show
-
-
-class _Bar:
-    def __init__(self, description: str, total: float | None) -> None:
-        self.description = description
-        self.total = total
-        self.done = 0.0
-        self.started = time.monotonic()
-        self.shown: Any = None
-
-    def advance(self, amount: float = 1.0) -> None:
-        self.done += amount
-        if self.shown is None and time.monotonic() - self.started >= DELAY:
-            self._show()
-        if self.shown is not None:
-            self.shown.update(self.task, completed=self.done)
-
-    def _show(self) -> None:
-        # imported late: most work is over before a bar would appear
-        from rich.console import Console
-        from rich.progress import Progress
-
-        self.shown = Progress(console=Console(stderr=True), transient=True)
-        self.task = self.shown.add_task(self.description, total=self.total)
-        self.shown.start()
-
-    def close(self) -> None:
-        if self.shown is not None:
-            self.shown.stop()
-
-
 @contextmanager
 def progress(
     description: str, total: float | None = None, *, show: bool | None = None
@@ -83,7 +47,7 @@ def progress(
     total : float, optional
         The amount of work; without it the bar only moves.
     show : bool, optional
-        Draw or not; by default only on a terminal.
+        Draw or not; by default only if standard error is a terminal.
 
     Yields
     ------
@@ -110,75 +74,110 @@ def track(
     items: Iterable[Item],
     description: str,
     *,
-    total: int | None = None,
+    total: float | None = None,
     show: bool | None = None,
 ) -> Iterator[Item]:
-    """Yield the items, with a bar that disappears at the end.
+    """Yield the items, with a bar as :func:`progress` draws it.
 
     Parameters
     ----------
     items : iterable
         What is worked on.
     description : str
-        Text before the bar.
-    total : int, optional
+        What is being done.
+    total : float, optional
         Number of items, if `items` does not know it.
     show : bool, optional
-        Draw or not; by default only on a terminal.
+        Draw or not; by default only if standard error is a terminal.
 
     Examples
     --------
-    >>> list(track("ab", "reading", show=False))
+    >>> list(track("ab", "reading"))
     ['a', 'b']
     """
+    if not wanted(show):
+        yield from items
+        return
     if total is None and isinstance(items, Sized):
         total = len(items)
-    with progress(description, total, show=show) as advance:
+    with progress(description, total, show=True) as advance:
         for item in items:
             yield item
             advance(1)
 
 
-class ByteBar:
-    """A bar for a download, with the three methods that pooch calls.
+def wanted(show: bool | None) -> bool:
+    """Return `show`, or whether somebody watches standard error if it says nothing."""
+    if _QUIET.get():
+        return False
+    return sys.stderr.isatty() if show is None else show
+
+
+class _Bar:
+    """The bar behind :func:`progress`: drawn by rich, late."""
+
+    def __init__(self, description: str, total: float | None) -> None:
+        self.description = description
+        self.total = total
+        self._done = 0.0
+        self._started = time.monotonic()
+        self._shown: Any = None
+
+    def advance(self, amount: float = 1.0) -> None:
+        """Count work that was just done."""
+        self._done += amount
+        if self._shown is None and time.monotonic() - self._started >= DELAY:
+            self._show()
+        if self._shown is not None:
+            self._shown.update(self._task, completed=self._done, total=self.total or None)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._shown is not None:
+            self._shown.stop()
+            self._shown = None
+
+    def _show(self) -> None:
+        # imported late: most work is over before a bar would appear
+        from rich.console import Console
+        from rich.progress import Progress
+
+        self._shown = Progress(*self._columns(), console=Console(stderr=True), transient=True)
+        self._task = self._shown.add_task(self.description, total=self.total or None)
+        self._shown.start()
+
+    def _columns(self) -> Iterable[Any]:
+        from rich.progress import Progress
+
+        return Progress.get_default_columns()
+
+
+class ByteBar(_Bar):
+    """The bar of a download, with the attribute and the methods that pooch asks for.
 
     Parameters
     ----------
     description : str
-        Text before the bar.
+        What is being done.
 
     Attributes
     ----------
-    total : int
-        Number of bytes to come, set by pooch; 0 when the server does not say.
+    total : float or None
+        Number of bytes to come; pooch sets it to what the server says, 0 if it says nothing.
     """
 
     def __init__(self, description: str) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-            TransferSpeedColumn,
-        )
-
-        self.total = 0
-        columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), DownloadColumn()]
-        columns += [TransferSpeedColumn(), TimeRemainingColumn()]
-        self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._progress.add_task(description, total=None)
-        self._progress.start()
+        super().__init__(description, None)
 
     def update(self, n_bytes: int) -> None:
-        """Advance the bar."""
-        self._progress.update(self._task, advance=n_bytes, total=self.total or None)
+        """Count bytes that just came."""
+        self.advance(n_bytes)
 
     def reset(self) -> None:
-        """Set the bar back to the start, which pooch does before it fills it."""
-        self._progress.reset(self._task)
+        """Go back to the start: pooch does, before it fills the bar."""
+        self._done = 0.0
 
-    def close(self) -> None:
-        """Remove the bar."""
-        self._progress.stop()
+    def _columns(self) -> Iterable[Any]:
+        from rich.progress import DownloadColumn, TransferSpeedColumn
+
+        return (*super()._columns(), DownloadColumn(), TransferSpeedColumn())

@@ -49,9 +49,9 @@ def bootstrap_t(
     Notes
     -----
     A resample without spread has an infinite t value, not a zero one: so few distinct values say
-    nothing about the end of the interval. An end that becomes infinite is replaced by the bounded
-    differences inequality (McDiarmid 1989), which holds whatever the distribution: one query
-    moves a score in [0, 1] by at most 1/N, and a null's mean by 2/N.
+    nothing about the end of the interval. No half width exceeds that of the bounded differences
+    inequality (McDiarmid 1989), which holds whatever the distribution: one query moves a score in
+    [0, 1] by at most 1/N, and a null's mean by 2/N.
     """
     n = len(influence)
     centred = influence - influence.mean(axis=0)
@@ -63,11 +63,10 @@ def bootstrap_t(
     upper_t = np.quantile(t, 1 - alpha / 2, axis=0, method="higher")
     scale = np.where(standard_error > 0, standard_error, 1.0)
     noise = stats.norm.ppf(1 - alpha / 2) * error
-    low = estimate - _widened(upper_t * scale, noise)
-    high = estimate + _widened(-lower_t * scale, noise)
+    # no interval needs to be wider than the inequality that holds for any distribution
     far = BOUNDED_DIFFERENCE * np.sqrt(np.log(2 / alpha) / (2 * n))
-    low = np.where(np.isfinite(low), low, estimate - far)
-    high = np.where(np.isfinite(high), high, estimate + far)
+    low = estimate - _widened(np.minimum(upper_t * scale, far), noise)
+    high = estimate + _widened(np.minimum(-lower_t * scale, far), noise)
     return low, high, standard_error
 
 
@@ -119,4 +118,4 @@ def luck_margin(trials: FloatArray, alpha: float) -> float:
     >>> round(luck_margin(np.arange(101.0), 0.05), 6)
     45.0
     """
-    return float(np.quantile(trials, 1 - alpha) - trials.mean())
+    return max(0.0, float(np.quantile(trials, 1 - alpha) - trials.mean()))

@@ -99,6 +99,19 @@ class Server:
         self.url = f"http://127.0.0.1:{self.http.server_port}/beir"
 
 
+@pytest.fixture(autouse=True)
+def nothing_at_hand(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """Hide the data sets of whoever runs the tests."""
+    cache = tmp_path_factory.mktemp("cache")
+    monkeypatch.delenv("FALSIFY_DATA_DIR", raising=False)
+    monkeypatch.delenv("FALSIFY_BEIR_URL", raising=False)
+    monkeypatch.setattr("falsify_adapters.adapters.beir.cache_folder", lambda: cache)
+    monkeypatch.chdir(cache)
+    return cache
+
+
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -212,18 +225,17 @@ def test_a_server_that_falls_silent_is_given_up(server: Server, tmp_path: Path) 
 FETCH = """
 import sys
 from pathlib import Path
-from tests.test_download import WHOLE, entry_for
+from test_download import WHOLE, entry_for
 from falsify_adapters.download import fetch
 print(fetch(entry_for(WHOLE), Path(sys.argv[1]), base_url=sys.argv[2]))
 """
 
 
 def start_fetch(folder: Path, url: str) -> subprocess.Popen[str]:
-    root = Path(__file__).parents[1]
-    environment = {**os.environ, "PYTHONPATH": str(root)}
+    tests = Path(__file__).parent
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests.parent), str(tests)])}
     return subprocess.Popen(
         [sys.executable, "-c", FETCH, str(folder), url],
-        cwd=root,
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -396,13 +408,10 @@ def test_a_name_is_downloaded_from_the_mirror_in_the_environment(
 
 
 def test_without_any_folder_named_the_users_cache_is_used(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, nothing_at_hand: Path
 ) -> None:
-    monkeypatch.delenv("FALSIFY_DATA_DIR", raising=False)
-    monkeypatch.setattr("falsify_adapters.adapters.beir.cache_folder", lambda: tmp_path)
-    monkeypatch.chdir(tmp_path)
     open_dataset("nfcorpus", base_url=server.url, verify=False)
-    assert is_dataset(tmp_path / "datasets" / "nfcorpus")
+    assert is_dataset(nothing_at_hand / "datasets" / "nfcorpus")
 
 
 def test_the_forums_of_cqadupstack_come_in_one_zip(server: Server, tmp_path: Path) -> None:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
 from falsify_adapters import baselines
@@ -25,7 +26,7 @@ from falsify_adapters.data.table import BeirEntry, beir_table, close_names, find
 from falsify_adapters.download import cache_folder, fetch, is_dataset, subsets
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.frames import as_qrels, categories
+from falsify_adapters.frames import as_qrels, categories, codes
 from falsify_adapters.notes import Note, some
 from falsify_adapters.readers import read_qrels, read_run
 
@@ -161,7 +162,8 @@ class Dataset:
             A run file, a run frame, or the results dict of ``EvaluateRetrieval.retrieve``, left
             unchanged. Without it BM25 is computed.
         system : str, optional
-            The system's name; by default the file's without its ending, or ``bm25``.
+            The system's name; by default the file's without its ending (the folder's, if the
+            file is named after the forum), or ``bm25``.
         corpus_size : int, optional
             Number of documents. The corpus is then not read for its ids, and documents that it
             lacks are not noticed.
@@ -188,11 +190,11 @@ class Dataset:
             run = self.bm25(k=depth if keep_self else depth + 1, progress=progress)
             top_k = depth if top_k is None else min(top_k, depth)
         elif isinstance(run, (str, Path)):
-            system = system or _stem(Path(run))
+            system = system or self._system_of(Path(run))
             # read one more than is kept, for the query's own may have to go
             file = read_run(run, depth=None if top_k is None else top_k + 1, notes=notes)
             run, provenance["run"] = file.frame, dict(file.provenance)
-        return Evaluation.create(
+        return _evaluation(
             run,
             self.qrels,
             corpus_size=corpus_size,
@@ -206,6 +208,11 @@ class Dataset:
             subset=self.subset,
             provenance=provenance,
         )
+
+    def _system_of(self, path: Path) -> str:
+        """Return the file's name without its ending; the folder's, if the file's is the forum."""
+        name = _stem(path)
+        return path.resolve().parent.name if name == self.subset else name
 
 
 def load_beir(
@@ -418,7 +425,7 @@ def gate_beir(
     from falsify_adapters.gate import run_gate
     from falsify_adapters.results import GateConfig
 
-    evaluation = Evaluation.create(
+    evaluation = _evaluation(
         results,
         qrels,
         corpus_size=corpus_size,
@@ -459,6 +466,26 @@ def run_of(part: Dataset, run: str | Path) -> Path:
             hint=f"name it {part.subset}.trec",
         )
     return matches[0]
+
+
+def _evaluation(run: Any, qrels: Any, **options: Any) -> Evaluation:
+    """Create the evaluation and say where BEIR's order of documents differs from ours."""
+    evaluation = Evaluation.create(run, qrels, **options)
+    frame = evaluation.run
+    query, score = codes(frame["query_id"]), frame["score"].to_numpy()
+    single = score.astype(np.float32)
+    # in a block of scores that are equal in single precision, BEIR goes by doc_id, descending
+    swapped = (query[1:] == query[:-1]) & (single[1:] == single[:-1])
+    swapped &= np.diff(codes(frame["doc_id"])) > 0
+    n_queries = len(np.unique(query[1:][swapped]))
+    if not n_queries:
+        return evaluation
+    note = Note(
+        "W-SCORE-PRECISION",
+        f"{n_queries} queries have scores that differ beyond single precision only: BEIR, which"
+        " compares in single precision, takes them for ties and may print another score",
+    )
+    return replace(evaluation, notes=(*evaluation.notes, note))
 
 
 def _from_folder(

@@ -29,6 +29,9 @@ SUFFIXES = frozenset(
     }
 )
 
+#: The input that is refused when an option makes no sense.
+COMMAND_LINE = "command line"
+
 
 class Session:
     """One call of a grading command: collects reports and refusals, then writes them.
@@ -56,15 +59,11 @@ class Session:
         """Go on after a refused input, and remember it."""
         try:
             yield
-        except BrokenPipeError:
-            raise
         except FalsifyError as error:
             self._refuse(name, error)
         except OSError as error:
-            found = f"{error.strerror or error}" + (
-                f" ({error.filename})" if error.filename else ""
-            )
-            self._refuse(name, InputError(f"cannot use {name}", found=found))
+            # FileNotFoundError and its like name the file themselves
+            self._refuse(name, InputError(f"cannot use {name}", found=str(error)))
 
     def skip(self, name: str, reason: str) -> None:
         """Remember an input that is left out and decides nothing."""
@@ -121,7 +120,8 @@ class Session:
     def _refuse(self, name: str, error: FalsifyError) -> None:
         self.outcome.errors.append(Refusal(name, error))
         text = str(error)
-        complain(f"error: {text}" if name in text else f"error: {name}: {text}")
+        said = name == COMMAND_LINE or name in text
+        complain(f"error: {text}" if said else f"error: {name}: {text}")
 
     def _warn(self, report: GateReport) -> None:
         # on one screen the report itself shows the warnings
@@ -140,8 +140,7 @@ class Session:
     def finish(self) -> int:
         """Write everything that was asked for; return the exit status."""
         self._add_averages()
-        with self.attempt("--json"):
-            self._write_documents()
+        self._write_documents()
         if self._prints_table and (self.outcome.reports or self.outcome.skipped):
             from falsify_adapters.report.terminal import to_terminal
 
@@ -188,7 +187,7 @@ def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) ->
     if options["json_to"] == "-" and options["markdown_to"] == "-":
         raise UsageError("--json - and --markdown - both want standard output")
     session = Session(options)
-    with quietly(session.quiet), session.attempt("command line"):
+    with quietly(session.quiet), session.attempt(COMMAND_LINE):
         grade(session)
     return session.finish()
 

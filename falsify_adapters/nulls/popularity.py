@@ -32,6 +32,8 @@ from falsify_adapters.nulls.permuted import permuted_gold
 
 #: Draws handled at once (about 100 bytes each).
 CHUNK_DRAWS = 1_000_000
+#: Largest table (four bytes per case and document) for finding first occurrences.
+FIRST_CELLS = 250_000
 #: Largest table (one byte per query and document) for looking up a ranking's documents.
 TABLE_CELLS = 32_000_000
 
@@ -222,7 +224,9 @@ class Pool:
         graded = len(np.unique(kernel.gain(grades))) > 1 or not kernel.closed_form
         for queries in self._chunks(n_trials):
             case, entry = self._drawn_entries(queries, n_trials, rng)
-            cases, pair, count = np.unique(case, return_inverse=True, return_counts=True)
+            new_case = np.r_[True, np.diff(case) > 0][: len(case)]
+            cases, pair = case[new_case], np.cumsum(new_case) - 1
+            count = np.bincount(pair)
             query = cases // n_trials
             first_gold = coded.gold_start[query]
             if graded:
@@ -299,66 +303,78 @@ class Pool:
         n_trials: int,
         rng: np.random.Generator,
     ) -> BoolArray:
-        """Return which draws bring a document into the gold set before it is complete."""
-        first = _first_of(case * len(self.coded.entry_doc) + entry)
+        """Return which draws bring a document into the gold set before it is complete.
+
+        The draws come ascending by case and number.
+        """
+        first = _first_entries(case, entry)
         needed = self.coded.gold_count[case // n_trials]
-        late = np.flatnonzero(first & (draw >= needed))
         counted = first & (draw < needed)
+        late = np.flatnonzero(first & (draw >= needed))
         if not late.size:
             return counted
         # the late ones count only if enough earlier draws were repeats: fill those draws in
-        cases, which = np.unique(case[late], return_inverse=True)
-        length = np.zeros(len(cases), dtype=np.int64)
-        np.maximum.at(length, which, draw[late])
-        for low, high in _bounded(length, CHUNK_DRAWS):
-            part = (which >= low) & (which < high)
+        starts = np.flatnonzero(np.r_[True, np.diff(case[late]) > 0])
+        which = np.cumsum(np.r_[False, np.diff(case[late]) > 0])
+        cases = case[late[starts]]
+        length = np.maximum.reduceat(draw[late], starts)
+        for low, high in _bounded(length, self.coded.n_docs):
+            known = slice(*np.searchsorted(case, [cases[low], cases[high - 1] + 1]))
             new = self._new_documents(
-                cases[low:high], length[low:high], case, draw, entry, n_trials, rng
+                cases[low:high],
+                length[low:high],
+                (case[known], draw[known], self.coded.entry_doc[entry[known]]),
+                n_trials,
+                rng,
             )
+            part = slice(*np.searchsorted(which, [low, high]))
             start = np.cumsum(length[low:high]) - length[low:high]
             seen = np.r_[0, np.cumsum(new)]
-            own = which[part] - low
-            before = seen[start[own] + draw[late[part]]] - seen[start[own]]
-            counted[late[part]] = before < needed[late[part]]
+            at = start[which[part] - low]
+            counted[late[part]] = seen[at + draw[late[part]]] - seen[at] < needed[late[part]]
         return counted
 
     def _new_documents(
         self,
         cases: IntArray,
         length: IntArray,
-        case: IntArray,
-        draw: IntArray,
-        entry: IntArray,
+        known: tuple[IntArray, IntArray, IntArray],
         n_trials: int,
         rng: np.random.Generator,
     ) -> BoolArray:
-        """Fill in the first draws of some cases; return which of them bring a new document."""
-        coded = self.coded
-        owner = np.repeat(np.arange(len(cases)), length)
-        query = cases[owner] // n_trials
-        document = np.full(len(owner), -1)
-        start = np.cumsum(length) - length
-        at = np.searchsorted(cases, case)
-        known = (at < len(cases)) & (cases[np.minimum(at, len(cases) - 1)] == case)
-        known &= draw < length[np.minimum(at, len(cases) - 1)]
-        document[start[at[known]] + draw[known]] = coded.entry_doc[entry[known]]
-        unknown = np.flatnonzero(document < 0)
-        document[unknown] = self._others(query[unknown], rng)
-        return _first_of(owner * coded.n_docs + document)
+        """Fill in the first `length` draws of some cases; return which bring a new document.
 
-    def _others(self, query: IntArray, rng: np.random.Generator) -> IntArray:
-        """Draw documents by weight, none of them from the query's own ranking."""
-        tickets = np.repeat(np.arange(len(self.weight)), self.weight)
+        `known` holds case, number and document of the draws that fell on the cases' rankings.
+        """
+        owner = np.repeat(np.arange(len(cases)), length)
+        document = np.full(len(owner), -1)
+        case, draw, known_document = known
+        at = np.minimum(np.searchsorted(cases, case), len(cases) - 1)
+        here = (cases[at] == case) & (draw < length[at])
+        start = np.cumsum(length) - length
+        document[start[at[here]] + draw[here]] = known_document[here]
+        unknown = np.flatnonzero(document < 0)
+        document[unknown] = self._others(cases // n_trials, owner[unknown], rng)
+        return _first_of(owner, document, len(cases), self.coded.n_docs)
+
+    def _others(self, query: IntArray, owner: IntArray, rng: np.random.Generator) -> IntArray:
+        """Draw a document by weight for each owner, none from the ranking of ``query[owner]``."""
         is_own = self._own_lookup(query)
-        document = np.zeros(len(query), dtype=np.int64)
-        undecided = np.arange(len(query))
+        document = self._tickets[rng.integers(0, self.total, size=len(owner))]
+        undecided = np.flatnonzero(is_own(owner, document))
         while undecided.size:
-            document[undecided] = tickets[rng.integers(0, len(tickets), size=len(undecided))]
-            undecided = undecided[is_own(undecided, document[undecided])]
+            drawn = self._tickets[rng.integers(0, self.total, size=len(undecided))]
+            document[undecided] = drawn
+            undecided = undecided[is_own(owner[undecided], drawn)]
         return document
 
+    @cached_property
+    def _tickets(self) -> IntArray:
+        """Each document as often as its weight says: one of these drawn is a draw by weight."""
+        return np.repeat(np.arange(len(self.weight)), self.weight)
+
     def _own_lookup(self, query: IntArray) -> Callable[[IntArray, IntArray], BoolArray]:
-        """Return a function that tells which documents stand in the ranking of ``query[at]``."""
+        """Return a function that tells which documents stand in the ranking of ``query[owner]``."""
         coded = self.coded
         queries, line = np.unique(query, return_inverse=True)
         if len(queries) * coded.n_docs <= TABLE_CELLS:
@@ -367,27 +383,47 @@ class Pool:
             here = line_of[coded.entry_query] >= 0
             table = np.zeros((len(queries), coded.n_docs), dtype=bool)
             table[line_of[coded.entry_query[here]], coded.entry_doc[here]] = True
-            return lambda at, document: table[line[at], document]
+            return lambda owner, document: table[line[owner], document]
         own = np.sort(coded.entry_query * coded.n_docs + coded.entry_doc)
 
-        def search(at: IntArray, document: IntArray) -> BoolArray:
-            key = query[at] * coded.n_docs + document
+        def search(owner: IntArray, document: IntArray) -> BoolArray:
+            key = query[owner] * coded.n_docs + document
             return own[np.minimum(np.searchsorted(own, key), len(own) - 1)] == key
 
         return search
 
 
-def _first_of(key: IntArray) -> BoolArray:
-    """Return which values stand for the first time."""
-    order = np.argsort(key, kind="stable")
-    first = np.zeros(len(key), dtype=bool)
-    first[order] = np.r_[True, key[order][1:] != key[order][:-1]][: len(key)]
+def _first_entries(case: IntArray, entry: IntArray) -> BoolArray:
+    """Return which draws are the first of their entry in their case; most cases have one draw."""
+    first = np.ones(len(case), dtype=bool)
+    again = np.r_[False, case[1:] == case[:-1]]
+    crowded = np.flatnonzero(again | np.r_[again[1:], False])
+    order = crowded[np.lexsort((crowded, entry[crowded], case[crowded]))]
+    same = (np.diff(case[order]) == 0) & (np.diff(entry[order]) == 0)
+    first[order[1:][same]] = False
     return first
 
 
-def _bounded(length: IntArray, limit: int) -> list[tuple[int, int]]:
-    """Cut a list of lengths into stretches whose sums stay near a limit."""
-    chunk = np.cumsum(length) // limit
+def _first_of(owner: IntArray, document: IntArray, n_owners: int, n_docs: int) -> BoolArray:
+    """Return which documents stand for the first time among those of their owner."""
+    key = owner * n_docs + document
+    position = np.arange(len(key))
+    if n_owners * n_docs <= FIRST_CELLS:
+        # written from the last to the first, a cell ends up with its first position
+        seen = np.empty(n_owners * n_docs, dtype=np.int32)
+        seen[key[::-1]] = position[::-1]
+        return seen[key] == position
+    order = np.argsort(key, kind="stable")
+    first = np.zeros(len(key), dtype=bool)
+    first[order] = np.r_[True, np.diff(key[order]) > 0][: len(key)]
+    return first
+
+
+def _bounded(length: IntArray, n_docs: int) -> list[tuple[int, int]]:
+    """Cut a list of lengths into stretches of bounded sum, and of few cells if that is cheap."""
+    few = max(FIRST_CELLS // n_docs, 1)
+    cheap = few * float(length.mean()) > FIRST_CELLS / 100
+    size = np.arange(len(length)) // few if cheap else 0
+    chunk = np.maximum(np.cumsum(length) // CHUNK_DRAWS, size)
     cuts = np.flatnonzero(np.diff(chunk)) + 1
-    bounds = np.r_[0, cuts, len(length)].tolist()
-    return list(pairwise(bounds))
+    return list(pairwise(np.r_[0, cuts, len(length)].tolist()))

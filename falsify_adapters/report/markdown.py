@@ -26,7 +26,7 @@ def _section(group: Sequence[GateReport]) -> str:
     head = ["system", "score", *NULLS, "verdict"]
     lines = [
         f"**{escape(title(first, ' · '))}** ({first.n_queries:,} queries,"
-        f" {first.corpus_size:,} documents, tau {number(first.tau)})",
+        f" {first.corpus_size:,} documents, tau {first.tau:.4g})",
         "",
         f"| {' | '.join(head)} |",
         f"|{' --- |' + ' ---: |' * (len(head) - 2) + ' --- |'}",

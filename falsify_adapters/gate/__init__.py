@@ -1,0 +1,5 @@
+"""The gate: a system's score against the four nulls, with intervals and a verdict."""
+
+from falsify_adapters.gate.run import run_gate
+
+__all__ = ["run_gate"]

@@ -1,0 +1,91 @@
+"""Run the gate: grade, compare the companion, look at ties, write the report."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import numpy as np
+import pandas as pd
+
+from falsify_adapters.evaluation import Evaluation
+from falsify_adapters.gate.companion import strict_companion
+from falsify_adapters.gate.grading import Graded, grade
+from falsify_adapters.gate.tie_range import tie_range
+from falsify_adapters.gate.verdicts import verdict_under_ties
+from falsify_adapters.gate.warnings import gate_notes
+from falsify_adapters.measures import Measure, parse_measure
+from falsify_adapters.results import NULLS, GateConfig, GateReport
+
+
+def run_gate(
+    evaluation: Evaluation, measure: str | Measure = "nDCG@10", config: GateConfig | None = None
+) -> GateReport:
+    """Compare a system's score with the four nulls.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        The run, the qrels and the corpus size.
+    measure : str or ir_measures.Measure
+        A measure with values in [0, 1] that is 0 without a relevant document.
+    config : GateConfig, optional
+        Settings; the defaults are tau 0.05, alpha 0.05, 1000 resamples and trials.
+
+    Returns
+    -------
+    GateReport
+
+    Raises
+    ------
+    MeasureError
+        If the gate cannot grade the measure.
+
+    Examples
+    --------
+    >>> qrels = {f"q{i}": {f"d{i}": 1} for i in range(40)}
+    >>> run = {f"q{i}": {f"d{i}": 1.0, "d0": 0.5} for i in range(40)}
+    >>> report = run_gate(Evaluation.create(run, qrels, corpus_size=1000), "RR@10")
+    >>> report.score, report.verdict, round(report.nulls["C"].mean, 6)
+    (1.0, 'PASS', 0.001487)
+    """
+    config = config or GateConfig()
+    parsed = parse_measure(measure)
+    main = grade(evaluation.run, evaluation.qrels, evaluation, parsed, config)
+    companion = strict_companion(evaluation, parsed, main, config) if config.companion else None
+    ties = tie_range(evaluation, parsed, main, config)
+    verdict, reason = verdict_under_ties(main.verdict, main.reason, ties)
+    notes = [*evaluation.notes, *gate_notes(main, companion, ties, config)]
+    answered = np.isin(evaluation.query_ids, evaluation.run["query_id"].cat.categories)
+    return GateReport(
+        role=evaluation.role,
+        benchmark=evaluation.benchmark,
+        split=evaluation.split,
+        task=evaluation.task,
+        subset=evaluation.subset,
+        model=evaluation.model,
+        revision=evaluation.revision,
+        system=evaluation.system,
+        measure=str(parsed),
+        n_queries=evaluation.n_queries,
+        corpus_size=evaluation.corpus_size,
+        corpus_size_source=evaluation.corpus_size_source,
+        score=main.score,
+        score_answered=float(main.own[answered].mean()) if answered.any() else 0.0,
+        tau=main.tau,
+        verdict=verdict,
+        definition_1=main.definition_1,
+        reason=reason,
+        nulls=main.nulls,
+        distinct_nulls=main.distinct,
+        companion=companion,
+        ties=ties,
+        warnings=tuple(notes),
+        settings=asdict(config),
+        provenance=evaluation.provenance,
+        per_query=_per_query(evaluation, main),
+    )
+
+
+def _per_query(evaluation: Evaluation, main: Graded) -> pd.DataFrame:
+    columns = {name: main.draws[name].query_means for name in NULLS}
+    return pd.DataFrame({"query_id": evaluation.query_ids, "score": main.own, **columns})

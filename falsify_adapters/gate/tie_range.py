@@ -1,0 +1,38 @@
+"""The score and the verdict if tied documents fall against, or for, the system."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from falsify_adapters.evaluation import Evaluation
+from falsify_adapters.gate.grading import Graded, coded_for, judge
+from falsify_adapters.measures import Measure, measure_depth
+from falsify_adapters.nulls import own_scores
+from falsify_adapters.resampling import ROUNDING
+from falsify_adapters.results import GateConfig, Ties
+from falsify_adapters.ties import reordered, tied_queries
+
+
+def tie_range(
+    evaluation: Evaluation, measure: Measure, main: Graded, config: GateConfig
+) -> Ties | None:
+    """Grade the run with all ties in the worst and in the best order; None without ties."""
+    queries = tied_queries(evaluation.run, measure_depth(measure))
+    if not queries:
+        return None
+    # the two extreme orders need a verdict, not precise trials; the kernel was checked already
+    rough = replace(config, n_trials=max(100, config.n_trials // 10))
+    graded = {}
+    for towards in ("worst", "best"):
+        run = reordered(evaluation.run, evaluation.qrels, towards)
+        coded = coded_for(run, evaluation.qrels, evaluation, measure)
+        own = own_scores(coded, main.kernel)
+        moved = abs(float(own.mean()) - main.score) > ROUNDING
+        graded[towards] = judge(coded, main.kernel, own, rough) if moved else main
+    return Ties(
+        queries=queries,
+        low_score=graded["worst"].score,
+        high_score=graded["best"].score,
+        low_verdict=graded["worst"].verdict,
+        high_verdict=graded["best"].verdict,
+    )
