@@ -6,7 +6,7 @@ Only documents that are relevant for some query can change a score, so the run i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -182,34 +182,70 @@ def code(
     >>> coded.entry_rank.tolist(), coded.gold_count.tolist(), coded.popularity.tolist()
     ([1], [2, 1], [1, 2])
     """
-    relevance = qrels["relevance"].to_numpy()
-    gold = relevance > 0
-    qrels_doc = codes(qrels["doc_id"])[gold]
-    # number the gold documents in the order of their ids
-    gold_codes, gold_doc = np.unique(qrels_doc, return_inverse=True)
-    gold_ids = categories(qrels["doc_id"])[gold_codes]
-    query_code = codes(qrels["query_id"])[gold]
-    n_queries = len(qrels["query_id"].cat.categories)
-    gold_start = np.r_[0, np.cumsum(np.bincount(query_code, minlength=n_queries))]
-    present = np.ones(len(gold_ids), dtype=bool)
-    if absent_gold:
-        present = ~np.isin(gold_ids, np.array(sorted(absent_gold), dtype=object))
-
+    gold, gold_ids = code_qrels(qrels, corpus_size, absent_gold=absent_gold)
     run_query, run_rank, run_doc = _ranked(run, qrels, gold_ids, depth)
     entry = run_doc >= 0
-    return Coded(
-        n_queries=n_queries,
-        n_docs=len(gold_ids),
-        corpus_size=corpus_size,
-        returned=np.bincount(run_query, minlength=n_queries),
+    return replace(
+        gold,
+        returned=np.bincount(run_query, minlength=gold.n_queries),
         entry_query=run_query[entry],
         entry_rank=run_rank[entry],
         entry_doc=run_doc[entry],
-        gold_start=gold_start,
+    )
+
+
+def code_qrels(
+    qrels: pd.DataFrame, corpus_size: int, *, absent_gold: frozenset[str] = frozenset()
+) -> tuple[Coded, npt.NDArray[Any]]:
+    """Turn qrels into integer arrays, with a run that returns nothing.
+
+    Parameters
+    ----------
+    qrels, corpus_size, absent_gold
+        As for :func:`code`.
+
+    Returns
+    -------
+    Coded
+    ndarray of str, shape (n_docs,)
+        The gold documents' ids, sorted: document ``i`` of the arrays is the ``i``-th of them.
+
+    Examples
+    --------
+    >>> from falsify_adapters.frames import as_qrels
+    >>> coded, ids = code_qrels(as_qrels({"q1": {"d1": 1, "d2": 0}, "q2": {"d3": 1}}), 10)
+    >>> ids.tolist(), coded.gold_doc.tolist(), coded.popularity.tolist()
+    (['d1', 'd3'], [0, 1], [1, 1])
+    """
+    relevance = qrels["relevance"].to_numpy()
+    gold = relevance > 0
+    all_ids = categories(qrels["doc_id"])
+    doc_code = codes(qrels["doc_id"])[gold]
+    # number the gold documents in the order of their ids
+    is_gold = np.zeros(len(all_ids), dtype=bool)
+    is_gold[doc_code] = True
+    gold_ids = all_ids[is_gold]
+    gold_doc = (np.cumsum(is_gold) - 1)[doc_code]
+    query_code = codes(qrels["query_id"])[gold]
+    n_queries = len(qrels["query_id"].cat.categories)
+    present = np.ones(len(gold_ids), dtype=bool)
+    if absent_gold:
+        present = ~np.isin(gold_ids, np.array(sorted(absent_gold), dtype=object))
+    nothing = np.zeros(0, dtype=np.int64)
+    coded = Coded(
+        n_queries=n_queries,
+        n_docs=len(gold_ids),
+        corpus_size=corpus_size,
+        returned=np.zeros(n_queries, dtype=np.int64),
+        entry_query=nothing,
+        entry_rank=nothing,
+        entry_doc=nothing,
+        gold_start=np.r_[0, np.cumsum(np.bincount(query_code, minlength=n_queries))],
         gold_doc=gold_doc.astype(np.int64),
         gold_grade=relevance[gold].astype(np.int64),
         gold_present=present[gold_doc],
     )
+    return coded, gold_ids
 
 
 def _ranked(
