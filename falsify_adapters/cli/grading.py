@@ -29,6 +29,9 @@ SUFFIXES = frozenset(
     }
 )
 
+#: What a command can write; JSON last, so that it says if another could not be written.
+DOCUMENTS = ("markdown", "csv", "parquet", "json")
+
 #: The input that is refused when an option makes no sense.
 COMMAND_LINE = "command line"
 
@@ -39,14 +42,15 @@ class Session:
     Parameters
     ----------
     options : mapping
-        The options of the command: ``json_to, markdown_to, quiet, ascii_only, strict``.
+        The options of the command: ``quiet, ascii_only, strict``, and ``json_to`` and its like
+        for each of :data:`DOCUMENTS`.
     """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.outcome = Outcome()
         self.quiet = bool(options["quiet"])
-        self._json_to: str | None = options["json_to"]
-        self._markdown_to: str | None = options["markdown_to"]
+        #: Where each document goes: a file, "-" for standard output, or None.
+        self._targets = {name: options.get(f"{name}_to") for name in DOCUMENTS}
         self._ascii_only = bool(options["ascii_only"])
         self._strict = bool(options["strict"])
         # what the user has answered with an option is no reason to refuse
@@ -82,8 +86,11 @@ class Session:
         """Grade one evaluation by one measure; a refusal is the caller's matter."""
         from falsify_adapters.gate import run_gate
 
-        report = run_gate(evaluation, measure, config)
-        if evaluation.role == "run":
+        self.add(run_gate(evaluation, measure, config))
+
+    def add(self, report: GateReport) -> None:
+        """Take a gate report in; a refusal is the caller's matter."""
+        if report.role == "run":
             self._check(report.system, report.warnings)
         self.outcome.reports.append(report)
         self._warn(report)
@@ -135,7 +142,7 @@ class Session:
 
     @property
     def _prints_table(self) -> bool:
-        return not (self.quiet or "-" in (self._json_to, self._markdown_to))
+        return not (self.quiet or "-" in self._targets.values())
 
     def finish(self) -> int:
         """Write everything that was asked for; return the exit status."""
@@ -160,20 +167,34 @@ class Session:
             self.outcome.reports += macro_averages(self.outcome.gate_reports())
 
     def _write_documents(self) -> None:
-        from falsify_adapters.report.jsonfile import to_json, write_atomically
+        for name, target in self._targets.items():
+            if target is not None:
+                with self.attempt(target):
+                    self._write(name, target)
+
+    def _write(self, name: str, target: str) -> None:
+        from falsify_adapters.report.jsonfile import write_atomically
+
+        content = _render(name, self.outcome)
+        if target == "-":
+            write(sys.stdout, content)
+        else:
+            write_atomically(target, content)
+
+
+def _render(name: str, outcome: Outcome) -> bytes:
+    """Return one of :data:`DOCUMENTS`; what each takes is imported when it is asked for."""
+    if name == "json":
+        from falsify_adapters.report.jsonfile import to_json
+
+        return to_json(outcome)
+    if name == "markdown":
         from falsify_adapters.report.markdown import to_markdown
 
-        documents: tuple[tuple[str | None, Callable[[], bytes]], ...] = (
-            (self._markdown_to, lambda: to_markdown(self.outcome).encode("utf-8", "replace")),
-            # last, so that the file says if the other could not be written
-            (self._json_to, lambda: to_json(self.outcome)),
-        )
-        for target, render in documents:
-            if target == "-":
-                write(sys.stdout, render())
-            elif target is not None:
-                with self.attempt(target):
-                    write_atomically(target, render())
+        return to_markdown(outcome).encode("utf-8", "replace")
+    from falsify_adapters.report.table import to_csv, to_parquet
+
+    return to_csv(outcome) if name == "csv" else to_parquet(outcome)
 
 
 def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) -> int:
@@ -184,8 +205,9 @@ def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) ->
     int
         The exit status.
     """
-    if options["json_to"] == "-" and options["markdown_to"] == "-":
-        raise UsageError("--json - and --markdown - both want standard output")
+    wanting = [f"--{name} -" for name in DOCUMENTS if options.get(f"{name}_to") == "-"]
+    if len(wanting) > 1:
+        raise UsageError(f"{' and '.join(wanting)} all want standard output")
     session = Session(options)
     with quietly(session.quiet), session.attempt(COMMAND_LINE):
         grade(session)

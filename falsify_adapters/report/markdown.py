@@ -8,17 +8,20 @@ from collections.abc import Sequence
 
 from falsify_adapters.report.groups import by_benchmark, title
 from falsify_adapters.report.outcome import Outcome
+from falsify_adapters.report.scores import markdown as scores_markdown
 from falsify_adapters.report.text import number, printable
 from falsify_adapters.results import NULLS, GateReport, NullResult
 
 
 def to_markdown(outcome: Outcome) -> str:
-    """Render all gate reports of an outcome: a table and the reasons per benchmark and measure.
+    """Render an outcome: for gate reports a table and the reasons per benchmark and measure.
 
     Names and ids are escaped: they can neither leave their cell nor carry HTML or Markdown.
     """
     reports = outcome.gate_reports()
-    return "\n".join(_section(group) for group in by_benchmark(reports))
+    sections = [_section(group) for group in by_benchmark(reports)]
+    scores = scores_markdown(outcome, escape)
+    return "\n".join([*sections, *([scores] if scores else [])])
 
 
 def _section(group: Sequence[GateReport]) -> str:

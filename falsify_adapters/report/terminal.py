@@ -17,11 +17,14 @@ from rich.text import Text
 from falsify_adapters.report.averages import MacroAverage
 from falsify_adapters.report.groups import by_benchmark, title
 from falsify_adapters.report.outcome import Outcome
+from falsify_adapters.report.scores import MOST_ROWS, tables
 from falsify_adapters.report.text import number, plain_ascii, printable, share, shorten
 from falsify_adapters.results import NULLS, GateReport, NullResult
 
 #: The colours of verdicts; the marks and words say the same without them.
 STYLES = {"PASS": "bold green", "FAIL": "bold red", "UNDER-NS": "bold yellow"}
+#: Those of certificates.
+CERTIFICATE_STYLES = {"CERTIFIED": "green", "NOT CERTIFIED": "yellow", "FAIL": "red"}
 
 #: From this width on, a delta and its interval share one line.
 WIDE = 132
@@ -103,6 +106,8 @@ def to_terminal(
                 _print_item(console, Text(signs.clean(_average(average))))
         if reports:
             _print_legend(console, reports, signs)
+        for table in tables(outcome, most_rows=MOST_ROWS):
+            _print_scores(console, table, signs)
         for skip in outcome.skipped:
             _print_item(console, Text(signs.clean(f"left out {skip.input}: {skip.reason}")))
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
@@ -127,6 +132,22 @@ def _print_group(
             _print_item(console, Text(signs.clean(line)), indent=3)
     for code, message in _warnings(group):
         _print_item(console, Text.assemble((code, "yellow"), f"  {signs.clean(message)}"), indent=1)
+    console.print()
+
+
+def _print_scores(console: Console, table: ScoreTable, signs: Signs) -> None:
+    _print_item(console, Text(signs.clean(table.heading), style="bold"))
+    if table.rows:
+        drawn = Table(box=signs.box, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+        for i, name in enumerate(table.head):
+            drawn.add_column(signs.clean(name), overflow="fold", justify="right" if i else "left")
+        for row in table.rows:
+            drawn.add_row(
+                *(Text(signs.clean(cell), CERTIFICATE_STYLES.get(cell, "")) for cell in row)
+            )
+        console.print(drawn)
+    for line in table.below:
+        _print_item(console, Text(signs.clean(line)), indent=1)
     console.print()
 
 

@@ -105,6 +105,19 @@ class Benchmarks:
             return mteb_tasks.facts_of(self._tasks[task])
         return mteb_tasks.task_facts(task) if mteb_tasks.have_mteb() else None
 
+    def have_mteb(self) -> bool:
+        """Return whether the mteb package is there to ask."""
+        return mteb_tasks.have_mteb()
+
+    def knows(self, task: str) -> bool:
+        """Return whether something else than a file of qrels carries this task's name."""
+        entry = find_entry(task)
+        return (
+            task in self._tasks
+            or (entry is not None and entry.mteb_task == task)
+            or (mteb_tasks.have_mteb() and mteb_tasks.task_facts(task) is not None)
+        )
+
     def default_splits(self, task: str) -> tuple[str, ...]:
         """Return the splits of a task that count; ``test`` where nobody says which."""
         entry = find_entry(task)
@@ -140,10 +153,6 @@ class Benchmarks:
         candidates = dict.fromkeys((*self.default_splits(task), *among, *COMMON_SPLITS))
         return [split for split in candidates if self._has(task, split, subset)]
 
-    def has_folder_for(self, task: str) -> bool:
-        """Return whether the folder holds qrels that carry the task's name."""
-        return self._folder is not None and self._folder.names_task(task)
-
     def _has(self, task: str, split: str, subset: str) -> bool:
         if self._path(task, split, subset) is not None:
             return True
@@ -160,9 +169,7 @@ class Benchmarks:
         for default in (False, True):
             path = None
             if not default or (split,) == self.default_splits(task):
-                path = self._folder.find(
-                    task, split, subset, default_split=default, sole_task=sole
-                )
+                path = self._folder.find(task, split, subset, default_split=default, sole_task=sole)
             if path is not None:
                 return path
         return None
@@ -239,5 +246,3 @@ def _corpus_beside(path: Path) -> frozenset[str] | None:
         return None
     corpus = FolderCorpus(path.parent.parent)
     return frozenset(corpus.doc_ids()) if corpus.has_documents() else None
-
-

@@ -96,10 +96,6 @@ class QrelsFolder:
                     return found[0]
         return None
 
-    def names_task(self, task: str) -> bool:
-        """Return whether any file carries the task's name."""
-        return any(key.startswith(name) for name in _task_keys(task) for key in self._by_key)
-
 
 def _task_keys(task: str) -> list[str]:
     entry = find_entry(task)

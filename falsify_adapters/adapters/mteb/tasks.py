@@ -144,10 +144,10 @@ def statistics(name: str, split: str, subset: str) -> Statistics | None:
         table = (table.get("hf_subset_descriptive_stats") or {}).get(subset)
     if not isinstance(table, dict):
         return None
-    sizes = table.get("num_documents"), table.get("num_queries")
-    if not all(isinstance(size, int) and size > 0 for size in sizes):
+    n_documents, n_queries = table.get("num_documents"), table.get("num_queries")
+    if not (isinstance(n_documents, int) and isinstance(n_queries, int) and n_documents > 0):
         return None
-    return Statistics(*sizes)
+    return Statistics(n_documents, n_queries)
 
 
 @cache

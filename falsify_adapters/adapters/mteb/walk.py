@@ -217,9 +217,12 @@ def _place(folder: Path, label: str) -> Place:
     if described is not None:
         model = described[0] or model
         revision = revision or described[1]
-    return Place(
-        *(intern(text) if text else None for text in (model, revision, experiment)), intern(label)
-    )
+    # many thousand files share few of these texts
+    return Place(_shared(model), _shared(revision), _shared(experiment), intern(label))
+
+
+def _shared(text: str | None) -> str | None:
+    return intern(text) if text else None
 
 
 def _description(folder: Path) -> tuple[str | None, str | None] | None:
