@@ -111,7 +111,7 @@ def model_rows(
     """
     graded: dict[tuple[str, str], dict[tuple[str, str, str], Any]] = {}
     for report in reports:
-        if not isinstance(report, (GateReport, Certificate)) or report.role != "run":
+        if not _counts(report):
             continue
         rows = graded.setdefault(
             (report.system, report.measure if by_measure else "main score"), {}
@@ -142,6 +142,13 @@ def model_rows(
             )
         )
     return sorted(result, key=lambda row: (row.measure, row.system))
+
+
+def _counts(report: Any) -> bool:
+    """Leave out controls, and scores that fail without qrels: only bad ones get that far."""
+    if isinstance(report, Certificate):
+        return bool(report.bounds)
+    return isinstance(report, GateReport) and report.role == "run"
 
 
 def _counted(

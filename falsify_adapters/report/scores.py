@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from falsify_adapters.certificate import WHAT_IT_MEANS, Certificate
 from falsify_adapters.report.models import VERDICTS, FolderReport, ModelRow
 from falsify_adapters.report.outcome import Outcome
-from falsify_adapters.report.text import number, share
+from falsify_adapters.report.text import number
 from falsify_adapters.reproduce import Reproduction
 
 #: Rows that a terminal shows; the files have all of them.
@@ -60,7 +60,8 @@ def tables(outcome: Outcome, *, most_rows: int | None = None) -> Iterator[Table]
         yield _reproductions(checks, most_rows)
     rows = [report for report in outcome.reports if isinstance(report, ModelRow)]
     if rows:
-        yield _models(rows)
+        unbounded = sum(not certificate.bounds for certificate in certificates)
+        yield _models(rows, unbounded)
     for report in outcome.reports:
         if isinstance(report, FolderReport):
             yield _folder(report)
@@ -145,7 +146,7 @@ def _reproductions(checks: Sequence[Reproduction], most_rows: int | None) -> Tab
     return Table(heading, below=tuple(lines))
 
 
-def _models(rows: Sequence[ModelRow]) -> Table:
+def _models(rows: Sequence[ModelRow], unbounded: int) -> Table:
     used = [verdict for verdict in VERDICTS if any(verdict in row.verdicts for row in rows)]
     several = len({row.measure for row in rows}) > 1
     ragged = any(row.n_tasks != row.n_common for row in rows)
@@ -159,15 +160,18 @@ def _models(rows: Sequence[ModelRow]) -> Table:
         cells.append(number(row.mean_task, 4))
         if ragged and common:
             cells.append("-" if row.mean_common is None else number(row.mean_common, 4))
-        cells += [f"{row.verdicts.get(v, 0)} ({share(round(row.share(v), 3))})" for v in used]
+        cells += [f"{row.verdicts.get(v, 0)} ({row.share(v):.0%})" for v in used]
         body.append(tuple(cells))
     below = []
     if ragged:
         below.append(
             "The models have results on different tasks: their means over all tasks cannot be"
-            " compared."
-            + ("" if common else " No task is common to all of them.")
-        )  # fmt: skip
+            f" compared.{'' if common else ' No task is common to all of them.'}"
+        )
+    if unbounded:
+        below.append(
+            f"Not in this table: {unbounded} scores below tau on tasks whose qrels are not at hand."
+        )
     measure = "main scores" if rows[0].measure == "main score" else rows[0].measure
     title = "Models" if several else f"Models, {measure}"
     return Table(
@@ -179,7 +183,7 @@ def _models(rows: Sequence[ModelRow]) -> Table:
 
 
 def _folder(report: FolderReport) -> Table:
-    files = ", ".join(f"{count:,} {kind}" for kind, count in report.files.items())
+    files = ", ".join(f"{kind} {count:,}" for kind, count in report.files.items())
     lines = [
         f"{count:,} x {oddity}, such as {report.examples.get(oddity, '')}"
         for oddity, count in sorted(report.oddities.items())

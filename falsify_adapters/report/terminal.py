@@ -18,6 +18,7 @@ from falsify_adapters.report.averages import MacroAverage
 from falsify_adapters.report.groups import by_benchmark, title
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.report.scores import MOST_ROWS, tables
+from falsify_adapters.report.scores import Table as ScoreTable
 from falsify_adapters.report.text import number, plain_ascii, printable, share, shorten
 from falsify_adapters.results import NULLS, GateReport, NullResult
 
@@ -101,9 +102,11 @@ def to_terminal(
     with console.capture() as captured:
         for group in by_benchmark(reports):
             _print_group(console, group, signs, wide=width >= WIDE)
-        for average in outcome.reports:
-            if isinstance(average, MacroAverage):
-                _print_item(console, Text(signs.clean(_average(average))))
+        averages = [report for report in outcome.reports if isinstance(report, MacroAverage)]
+        for average in averages:
+            alike = {a.split for a in averages if a.benchmark == average.benchmark}
+            text = _average(average, split=len(alike) > 1)
+            _print_item(console, Text(signs.clean(text)))
         if reports:
             _print_legend(console, reports, signs)
         for table in tables(outcome, most_rows=MOST_ROWS):
@@ -140,7 +143,14 @@ def _print_scores(console: Console, table: ScoreTable, signs: Signs) -> None:
     if table.rows:
         drawn = Table(box=signs.box, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
         for i, name in enumerate(table.head):
-            drawn.add_column(signs.clean(name), overflow="fold", justify="right" if i else "left")
+            # a heading may take several lines, a number not
+            drawn.add_column(
+                signs.clean(name).replace(" ", "\n") if i and len(name) > 7 else signs.clean(name),
+                min_width=None if i else 12,
+                overflow="fold",
+                justify="right" if i else "left",
+                no_wrap=bool(i),
+            )
         for row in table.rows:
             drawn.add_row(
                 *(Text(signs.clean(cell), CERTIFICATE_STYLES.get(cell, "")) for cell in row)
@@ -219,10 +229,11 @@ def _remarks(report: GateReport) -> Iterator[str]:
         )
 
 
-def _average(average: MacroAverage) -> str:
+def _average(average: MacroAverage, *, split: bool) -> str:
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in average.verdicts.items())
     return (
-        f"{average.benchmark}, {average.measure}: {average.system} has the macro average"
+        f"{average.benchmark}{f' {average.split}' if split else ''}, {average.measure}:"
+        f" {average.system} has the macro average"
         f" {number(average.score, 4)} over {average.n_parts} parts ({verdicts})."
     )
 

@@ -304,17 +304,16 @@ class MtebFolder:
         key : str or None
             The measure that is graded; None for the main one, whichever it is.
         """
-        where = f"{reported.task}, {reported.subset}, {reported.split}"
         if key is not None and key in reported.wrong:
-            return InputError(f"{where}: {key} {reported.wrong[key]}")
+            return InputError(f"{reported.task}: {key} {reported.wrong[key]}")
         main = reported.main_score
         if key is not None or main is None:
             return None
         if isinstance(main, bool) or not isinstance(main, (int, float)) or not math.isfinite(main):
-            return InputError(f"{where}: main_score is not a number", found=str(main))
+            return InputError(f"{reported.task}: main_score is not a number", found=str(main))
         # p-MRR and others may leave [0, 1]: main_score is one of ours if it equals one of them
         if not 0 <= main <= 1 and reported.wrong:
-            return InputError(f"{where}: main_score {main:g} is outside [0, 1]")
+            return InputError(f"{reported.task}: main_score {main:g} is outside [0, 1]")
         return None
 
     def tasks(self) -> set[str]:

@@ -144,10 +144,22 @@ def statistics(name: str, split: str, subset: str) -> Statistics | None:
         table = (table.get("hf_subset_descriptive_stats") or {}).get(subset)
     if not isinstance(table, dict):
         return None
-    n_documents, n_queries = table.get("num_documents"), table.get("num_queries")
-    if not (isinstance(n_documents, int) and isinstance(n_queries, int) and n_documents > 0):
+    return _sizes(table)
+
+
+def _sizes(table: Mapping[str, Any]) -> Statistics | None:
+    """Read the sizes; older tables have only the sum of documents and queries."""
+    try:
+        if "num_documents" in table:
+            return Statistics(int(table["num_documents"]), int(table["num_queries"]))
+        relevant = table["relevant_docs_statistics"]
+        queries = relevant["num_relevant_docs"] / relevant["average_relevant_docs_per_query"]
+        n_queries = round(queries)
+        if abs(queries - n_queries) > 1e-6 * queries:
+            return None
+        return Statistics(int(table["num_samples"]) - n_queries, n_queries)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
         return None
-    return Statistics(n_documents, n_queries)
 
 
 @cache
