@@ -3,7 +3,10 @@
 #   make test   lint, types, import rules, all tests
 # Another interpreter: make test PYTHON=python3.12
 
-PYTHON ?= python3
+# the first interpreter of a version that fits
+FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+  if $$p -c '$(FITS)' >/dev/null 2>&1; then echo $$p; break; fi; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -15,9 +18,9 @@ help:
 	@sed -n '2,4p' Makefile | cut -c 3-
 
 $(VENV)/.created:
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 13) \
-	  else "Python 3.11 to 3.13 is needed, this is %d.%d: make PYTHON=python3.12 ..." % v)'
-	$(PYTHON) -m venv $(VENV)
+	@test -n '$(PYTHON)' || { echo 'Python 3.11, 3.12 or 3.13 is needed' >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV) || $(PYTHON) -m virtualenv --clear $(VENV) || \
+	  { echo 'no venv module: install python3-venv, or virtualenv' >&2; exit 1; }
 	$(PIP) install --upgrade pip
 	@touch $@
 

@@ -26,7 +26,7 @@ from falsify_adapters.kernels import (
 )
 
 #: Ranks that the greedy search fills one by one; the documents below follow by popularity.
-GREEDY_RANKS = 1000
+GREEDY_RANKS = 200
 #: Depths that are tried for measures without a cutoff that only ir-measures knows.
 TRIED_DEPTHS = (1, 10, 100)
 #: The most popular documents whose chance under null D is bounded one by one.
@@ -99,6 +99,32 @@ def constant_scores(coded: Coded, kernel: Kernel, ranking: IntArray) -> FloatArr
             returned=np.full(coded.n_queries, len(ranking)),
         )
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Best:
+    """The best constant ranking that was found, and what no other exceeds.
+
+    Parameters
+    ----------
+    ranking : ndarray
+        Documents, best first.
+    score : float
+        Its weighted score.
+    bound : Bound
+        What no constant ranking's weighted score exceeds.
+    """
+
+    ranking: IntArray
+    score: float
+    bound: Bound
+
+
+def best_constant(coded: Coded, kernel: Kernel, weight: FloatArray) -> Best:
+    """Find the best constant ranking for a weight per query, and bound what any can reach."""
+    ranking = best_ranking(coded, kernel, weight)
+    score = float(weight @ constant_scores(coded, kernel, ranking))
+    return Best(ranking, score, labels_bound(coded, kernel, weight, score))
 
 
 def best_ranking(coded: Coded, kernel: Kernel, weight: FloatArray) -> IntArray:

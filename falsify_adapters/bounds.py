@@ -33,8 +33,10 @@ class Attainable:
 
 def best_scores(coded: Coded, kernel: Kernel) -> FloatArray:
     """Score the ideal ranking of each query, shape (n_queries,)."""
-    order = np.lexsort((-kernel.gain(coded.gold_grade), coded.gold_query))
-    order = order[coded.gold_present[order]]
+    gain = kernel.gain(coded.gold_grade)
+    # a higher grade first even where the kernel counts both as relevant: another measure may not
+    order = np.lexsort((-coded.gold_grade, -gain, coded.gold_query))
+    order = order[(coded.gold_present & (gain > 0))[order]]
     rank = rank_in_query(coded.gold_query[order])
     if kernel.cutoff is not None:
         order, rank = order[rank <= kernel.cutoff], rank[rank <= kernel.cutoff]

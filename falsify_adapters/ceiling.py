@@ -12,18 +12,19 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
 from falsify_adapters.blind import (
     Bound,
+    best_constant,
     best_ranking,
     constant_scores,
     drawn_bound,
     each_query,
     each_set_once,
-    labels_bound,
 )
 from falsify_adapters.coded import Coded, code_qrels
-from falsify_adapters.errors import InputError
+from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.frames import as_qrels
 from falsify_adapters.kernels import Kernel
 from falsify_adapters.measures import Measure, make_kernel, parse_measure
@@ -88,8 +89,6 @@ class Ceiling:
         return plain(figures)
 
     def _repr_html_(self) -> str:
-        import pandas as pd
-
         rows = [{"": f"ceiling ({self.kind})", "value": self.score}]
         rows += [
             {"": f"E[{name}] at most ({bound.kind})", "value": bound.value}
@@ -144,6 +143,108 @@ def query_blind_ceiling(
     return coded_ceiling(coded, make_kernel(parsed, coded.profiles), ids, str(parsed), notes)
 
 
+@dataclass(frozen=True)
+class HeldOut:
+    """What a constant ranking scores on queries that it was not made from.
+
+    Parameters
+    ----------
+    measure : str
+        As ir-measures prints it.
+    score : float
+        Mean of `scores`.
+    scores : tuple of float
+        One per repeat.
+    fitted_on : str
+        "random halves", or what the ranking was made from.
+    seed : int or None
+        Of the random halves.
+    """
+
+    measure: str
+    score: float
+    scores: tuple[float, ...] = field(repr=False)
+    fitted_on: str = "random halves"
+    seed: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures, ready for JSON."""
+        return plain(asdict(self))
+
+
+def held_out_ceiling(
+    qrels: Any,
+    measure: str | Measure = "nDCG@10",
+    *,
+    fit: Any = None,
+    fitted_on: str = "other qrels",
+    repeats: int = 20,
+    seed: int = 0,
+    absent_gold: frozenset[str] = frozenset(),
+) -> HeldOut:
+    """Return what the best constant ranking scores on queries that it has not seen.
+
+    The ceiling itself knows all answers; this is what of it carries over to new queries. The rest
+    is memorised.
+
+    Parameters
+    ----------
+    qrels, measure, absent_gold
+        As for :func:`query_blind_ceiling`.
+    fit : DataFrame, mapping, or iterable of namedtuples, optional
+        Qrels of other queries over the same documents (a train split), from which the ranking is
+        made. Without them it is made from a random half of the queries and scored on the other
+        half, `repeats` times.
+    fitted_on : str
+        What to call `fit`.
+    repeats, seed : int
+        Number of random halves, and their seed.
+
+    Raises
+    ------
+    InputError
+        If there is only one query, or nothing to make a ranking from.
+
+    Examples
+    --------
+    >>> same = {f"q{i}": {"d1": 1} for i in range(10)}
+    >>> own = {f"q{i}": {f"d{i}": 1} for i in range(10)}
+    >>> held_out_ceiling(same, "P@1").score, held_out_ceiling(own, "P@1").score
+    (1.0, 0.0)
+    """
+    if repeats < 1:
+        raise UsageError("repeats must be at least 1", found=str(repeats))
+    parsed = parse_measure(measure)
+    coded, ids = code_qrels(as_qrels(qrels, notes=[]), 1, absent_gold=absent_gold)
+    kernel = make_kernel(parsed, coded.profiles)
+    if fit is not None:
+        ranking = _ranking_from(fit, parsed, ids, absent_gold)
+        score = float(constant_scores(coded, kernel, ranking).mean())
+        return HeldOut(str(parsed), score, (score,), fitted_on)
+    n = coded.n_queries
+    if n < 2:
+        raise InputError("one query cannot be cut into halves", found=f"{n} query")
+    rng = np.random.default_rng([seed, n])
+    scores = []
+    for _ in range(repeats):
+        order = rng.permutation(n)
+        weight = np.zeros(n)
+        weight[order[: n // 2]] = 1.0 / (n // 2)
+        ranking = best_ranking(coded, kernel, weight)
+        scores.append(float(constant_scores(coded, kernel, ranking)[order[n // 2 :]].mean()))
+    return HeldOut(str(parsed), float(np.mean(scores)), tuple(scores), seed=seed)
+
+
+def _ranking_from(fit: Any, measure: Measure, ids: Any, absent_gold: frozenset[str]) -> Any:
+    """Return the best ranking for other qrels, as positions among `ids`; -1 for other documents."""
+    coded, fit_ids = code_qrels(as_qrels(fit, notes=[]), 1, absent_gold=absent_gold)
+    if not len(coded.gold_doc):
+        raise InputError("no query of the fitted qrels has a relevant document")
+    kernel = make_kernel(measure, coded.profiles)
+    ranking = best_ranking(coded, kernel, each_query(coded))
+    return pd.Index(ids).get_indexer(fit_ids[ranking])
+
+
 def coded_ceiling(
     coded: Coded,
     kernel: Kernel,
@@ -169,34 +270,28 @@ def coded_ceiling(
     if not len(coded.gold_doc):
         raise InputError("no query has a relevant document", found=f"{coded.n_queries} queries")
     weight = each_query(coded)
-    ranking = best_ranking(coded, kernel, weight)
-    score = float(weight @ constant_scores(coded, kernel, ranking))
-    bound = labels_bound(coded, kernel, weight, score)
-    first = float(weight @ constant_scores(coded, kernel, ranking[:1]))
+    best = best_constant(coded, kernel, weight)
+    alone = float(weight @ constant_scores(coded, kernel, best.ranking[:1]))
     share = coded.popularity / coded.popularity.sum()
     return Ceiling(
         measure=measure,
-        score=score,
-        kind="exact" if bound.kind == "exact" else "lower bound",
-        upper=bound.value,
-        ranking=tuple(doc_ids[ranking].tolist()),
-        bounds={"A": bound, "B": _set_bound(coded, kernel), "D": drawn_bound(coded, kernel)},
+        score=best.score,
+        kind="exact" if best.bound.kind == "exact" else "lower bound",
+        upper=best.bound.value,
+        ranking=tuple(doc_ids[best.ranking].tolist()),
+        bounds={
+            "A": best.bound,
+            "B": best_constant(coded, kernel, each_set_once(coded)).bound,
+            "D": drawn_bound(coded, kernel),
+        },
         n_queries=coded.n_queries,
         n_documents=coded.n_docs,
         effective_documents=float(np.exp(-(share * np.log(share)).sum())),
         largest_popularity=int(coded.popularity.max()),
-        top_share=first / score if score > 0 else math.nan,
-        remarks=_remarks(measure, kernel, bound),
+        top_share=alone / best.score if best.score > 0 else math.nan,
+        remarks=_remarks(measure, kernel, best.bound),
         warnings=tuple(notes),
     )
-
-
-def _set_bound(coded: Coded, kernel: Kernel) -> Bound:
-    """Return what E[B] cannot exceed: the ceiling with every distinct gold set once."""
-    weight = each_set_once(coded)
-    ranking = best_ranking(coded, kernel, weight)
-    reached = float(weight @ constant_scores(coded, kernel, ranking))
-    return labels_bound(coded, kernel, weight, reached)
 
 
 def _remarks(measure: str, kernel: Kernel, bound: Bound) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from falsify_adapters.frames import (
     IntArray,
     categories,
     codes,
+    is_among,
     rank_in_query,
 )
 
@@ -230,7 +231,7 @@ def code_qrels(
     n_queries = len(qrels["query_id"].cat.categories)
     present = np.ones(len(gold_ids), dtype=bool)
     if absent_gold:
-        present = ~np.isin(gold_ids, np.array(sorted(absent_gold), dtype=object))
+        present = ~is_among(gold_ids, absent_gold)
     nothing = np.zeros(0, dtype=np.int64)
     coded = Coded(
         n_queries=n_queries,

@@ -6,6 +6,7 @@ one from rank to rank), so that its providers' different rules for ties never ma
 
 from __future__ import annotations
 
+import subprocess
 import warnings
 from collections.abc import Callable, Iterable
 from itertools import pairwise
@@ -125,9 +126,9 @@ def query_scores(run: pd.DataFrame, qrels: pd.DataFrame, measure: Measure) -> Fl
     >>> query_scores(run, as_qrels({"q1": {"d1": 1}, "q2": {"d1": 1}}), parse_measure("RR@10"))
     array([0.5, 0. ])
     """
-    query_ids = categories(qrels["query_id"])
-    values = _calculate(measure, _qrels_dict(qrels), _run_dict(run, measure_depth(measure)))
-    scores = np.array([values.get(query_id, 0.0) for query_id in query_ids], dtype=np.float64)
+    n_queries = len(qrels["query_id"].cat.categories)
+    values = _calculate(measure, _qrels_dict(qrels), _run_dict(run, qrels, measure_depth(measure)))
+    scores = np.array([values.get(str(i), 0.0) for i in range(n_queries)], dtype=np.float64)
     if not ((scores >= -1e-9) & (scores <= 1 + 1e-9)).all():
         raise MeasureError(
             f"{measure} gives values outside [0, 1]",
@@ -211,7 +212,7 @@ class IrMeasuresKernel(Kernel):
         qrels: dict[str, dict[str, int]] = {}
         for number, (profile, returned, *cells) in enumerate(patterns):
             name = str(number)
-            run[name] = {f"r{rank}": float(returned - rank) for rank in range(1, returned + 1)}
+            run[name] = {f"r{rank}": returned - rank + 1.0 for rank in range(1, returned + 1)}
             found = dict(zip(cells[::2], cells[1::2], strict=True))
             bounds = self.profiles.start[profile : profile + 2]
             missed = list(self.profiles.values[bounds[0] : bounds[1]].tolist())
@@ -233,7 +234,7 @@ class IrMeasuresKernel(Kernel):
         The means of null D come from its trials; only their spread over queries uses this.
         """
         profiles = entries.profile[entries.query]
-        length = self.profiles.length[profiles]
+        length = np.r_[self.profiles.length, 0][profiles]  # -1, the empty profile, has none
         owner = np.repeat(np.arange(len(profiles)), length)
         first = np.repeat(np.r_[0, np.cumsum(length)[:-1]], length)
         cell = np.repeat(self.profiles.start[profiles], length) + np.arange(len(owner)) - first
@@ -262,35 +263,39 @@ def _batches(patterns: list[tuple[int, ...]]) -> Iterable[list[tuple[int, ...]]]
         yield batch
 
 
-def _run_dict(run: pd.DataFrame, depth: int | None) -> dict[str, dict[str, float]]:
-    """Return the run as ir-measures takes it fastest, with strictly falling scores."""
-    query = codes(run["query_id"])
+def _run_dict(
+    run: pd.DataFrame, qrels: pd.DataFrame, depth: int | None
+) -> dict[str, dict[str, float]]:
+    """Return the run as ir-measures takes it fastest, with strictly falling scores above 0."""
+    to_query = qrels["query_id"].cat.categories.get_indexer(run["query_id"].cat.categories)
+    query, doc = codes(run["query_id"]), codes(run["doc_id"])
     rank = rank_in_query(query)
+    keep = to_query[query] >= 0
     if depth is not None:
-        keep = rank <= depth
-        run, query, rank = run[keep], query[keep], rank[keep]
-    query_ids = categories(run["query_id"])
-    doc_ids = categories(run["doc_id"])[codes(run["doc_id"])].tolist()
-    start = np.flatnonzero(np.r_[True, query[1:] != query[:-1]]) if len(query) else query
-    bounds = np.r_[start, len(query)].tolist()
-    deepest = float(rank.max(initial=0))
-    score = (deepest - rank).tolist()
-    return {
-        query_ids[query[low]]: dict(zip(doc_ids[low:high], score[low:high], strict=True))
-        for low, high in pairwise(bounds)
-    }
+        keep &= rank <= depth
+    query, doc, rank = query[keep], doc[keep], rank[keep]
+    # ids of the corpus are many: look up only those that are still there
+    doc_ids = categories(run["doc_id"])[doc].tolist()
+    score = (float(rank.max(initial=0)) - rank + 1.0).tolist()
+    return _nested(to_query[query], doc_ids, score)
 
 
 def _qrels_dict(qrels: pd.DataFrame) -> dict[str, dict[str, int]]:
-    query = codes(qrels["query_id"])
-    query_ids = categories(qrels["query_id"])
     doc_ids = categories(qrels["doc_id"])[codes(qrels["doc_id"])].tolist()
     # ir-measures' providers disagree about negative grades: all of them mean "not relevant" here
     grade = np.maximum(qrels["relevance"].to_numpy(), 0).tolist()
-    start = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
-    bounds = np.r_[start, len(query)].tolist()
+    return _nested(codes(qrels["query_id"]), doc_ids, grade)
+
+
+def _nested(query: IntArray, doc_ids: list[str], values: list[Any]) -> dict[str, dict[str, Any]]:
+    """Return ``{query: {doc_id: value}}`` of rows that come query by query.
+
+    Queries are called by their number: gdeval takes no other names (it reads "q-12" as 12).
+    """
+    new = np.r_[True, query[1:] != query[:-1]][: len(query)]
+    bounds = np.r_[np.flatnonzero(new), len(query)].tolist()
     return {
-        query_ids[query[low]]: dict(zip(doc_ids[low:high], grade[low:high], strict=True))
+        str(query[low]): dict(zip(doc_ids[low:high], values[low:high], strict=True))
         for low, high in pairwise(bounds)
     }
 
@@ -310,6 +315,13 @@ def _calculate(
             f"ir-measures has no provider for {measure} here",
             found=str(error).splitlines()[-1].strip(" -"),
             hint=f"install it, or take one of these: {_FITTING}",
+        ) from None
+    except subprocess.CalledProcessError as error:
+        raise MeasureError(
+            f"the program that computes {measure} for ir-measures failed",
+            found=f"exit status {error.returncode}",
+            hint="gdeval takes grades up to 4 and no spaces in ids; or take one of these:"
+            f" {_FITTING}",
         ) from None
 
 
@@ -373,12 +385,16 @@ def _check_behaviour(measure: Measure) -> None:
     """Ask ir-measures whether an unfamiliar measure behaves as the nulls need."""
     if measure.NAME in _KERNELS and "dcg" not in measure.params:
         return
-    qrels = {"none": {"d9": 1}, "best": {"d0": 1}}
-    ranking = {f"d{i}": float(-i) for i in range(3)}
-    values = _calculate(measure, qrels, {"none": ranking, "best": ranking})
-    if values.get("none", 0.0) != 0.0 or not 0.0 < values.get("best", 0.0) <= 1.0:
+    # the measure may count only higher grades; gdeval takes none above 4
+    lowest = max(measure.params.get("rel", 1), measure.params.get("max_rel", 1))
+    qrels = {str(grade): {"d0": lowest + grade - 1} for grade in range(1, 5)}
+    qrels["0"] = {"d9": lowest}
+    ranking = {f"d{i}": 3.0 - i for i in range(3)}
+    values = _calculate(measure, qrels, dict.fromkeys(qrels, ranking))
+    without, best = values.pop("0", 0.0), max(values.values(), default=0.0)
+    if without != 0.0 or not 0.0 < best <= 1.0:
         raise MeasureError(
             f"{measure} is not a score in [0, 1] that is 0 without a relevant document",
-            found=f"{values.get('none'):.6g} without one, {values.get('best'):.6g} at best",
+            found=f"{without:.6g} without one, {best:.6g} at best",
             hint=f"these fit: {_FITTING}",
         )

@@ -83,13 +83,10 @@ class GateConfig:
                     found=f"decision={self.decision!r}",
                     hint="beside intervals it would count the same noise twice",
                 )
-        elif not 0 <= self.tau <= 1:
-            raise UsageError("tau must lie in [0, 1]", found=str(self.tau))
-        if not 0 < self.alpha < 1:
-            raise UsageError("alpha must lie between 0 and 1", found=str(self.alpha))
-        for name, least in (("n_boot", 100), ("n_trials", 100), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise UsageError(f"{name} must be at least {least}", found=str(getattr(self, name)))
+        elif not _is_number(self.tau) or not 0 <= self.tau <= 1:
+            raise UsageError('tau must lie in [0, 1] or be "auto"', found=repr(self.tau))
+        if not _is_number(self.alpha) or not 0 < self.alpha < 1:
+            raise UsageError("alpha must lie between 0 and 1", found=repr(self.alpha))
         choices = {
             "permute": ("query", "label"),
             "marginal": ("document", "set"),
@@ -101,11 +98,33 @@ class GateConfig:
                 raise UsageError(
                     f"{name} must be one of {', '.join(allowed)}", found=repr(getattr(self, name))
                 )
+        self._check_counts()
+
+    def _check_counts(self) -> None:
+        """Refuse numbers of draws from which nothing could be read at this alpha."""
+        leasts = {"n_boot": self.least_boot, "n_trials": self.least_trials, "seed": 0}
+        for name, least in leasts.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+                raise UsageError(f"{name} must be a whole number", found=repr(value))
+            if value < least:
+                beside = "" if name == "seed" else f" at alpha = {self.alpha:g}"
+                raise UsageError(f"{name} must be at least {least}{beside}", found=str(value))
 
     @property
     def alpha_each(self) -> float:
         """Error level of each null's interval."""
         return self.alpha / len(NULLS) if self.correction == "bonferroni" else self.alpha
+
+    @property
+    def least_trials(self) -> int:
+        """Fewest trials with which a p-value can reach `alpha_each`."""
+        return max(100, math.ceil(1 / self.alpha_each))
+
+    @property
+    def least_boot(self) -> int:
+        """Fewest resamples that hold an interval's end: one of them beyond it."""
+        return max(100, math.ceil(2 / self.alpha_each))
 
 
 @dataclass(frozen=True)
@@ -355,6 +374,10 @@ def plain(value: Any) -> Any:
         number = float(value)
         return float(f"{number:.12g}") if math.isfinite(number) else None
     return value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
 def _escape(text: str) -> str:

@@ -21,6 +21,7 @@ import pandas as pd
 
 from falsify_adapters import baselines
 from falsify_adapters.adapters.beir_corpus import Corpus, FolderCorpus, MemoryCorpus
+from falsify_adapters.adapters.files import read_run_beside
 from falsify_adapters.bm25_index import Document
 from falsify_adapters.data.table import BeirEntry, beir_table, close_names, find_entry
 from falsify_adapters.download import cache_folder, fetch, is_dataset, subsets
@@ -28,7 +29,7 @@ from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import as_qrels, categories, codes
 from falsify_adapters.notes import Note, some
-from falsify_adapters.readers import read_qrels, read_run
+from falsify_adapters.readers import read_qrels
 
 if TYPE_CHECKING:
     from falsify_adapters.results import GateConfig, GateReport
@@ -39,7 +40,7 @@ DATA_DIR = "FALSIFY_DATA_DIR"
 BM25_SETTINGS = {"k": 100, "k1": 0.9, "b": 0.4}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """A benchmark: qrels at hand, document ids and texts read when they are asked for.
 
@@ -152,6 +153,7 @@ class Dataset:
         corpus_size: int | None = None,
         keep_self: bool = False,
         top_k: int | None = None,
+        exclude: pd.DataFrame | None = None,
         progress: bool | None = None,
     ) -> Evaluation:
         """Join a run to this benchmark.
@@ -171,6 +173,8 @@ class Dataset:
             Keep documents whose id equals the query's, which BEIR removes.
         top_k : int, optional
             Cut every ranking to this depth.
+        exclude : DataFrame, optional
+            Documents to leave out of the run, per query: ``query_id, doc_id``.
         progress : bool, optional
             Draw progress bars; by default only on a terminal.
 
@@ -192,7 +196,8 @@ class Dataset:
         elif isinstance(run, (str, Path)):
             system = system or self._system_of(Path(run))
             # read one more than is kept, for the query's own may have to go
-            file = read_run(run, depth=None if top_k is None else top_k + 1, notes=notes)
+            cut = None if top_k is None else top_k + 1
+            file = read_run_beside(run, self.qrels, depth=cut, notes=notes)
             run, provenance["run"] = file.frame, dict(file.provenance)
         return _evaluation(
             run,
@@ -201,6 +206,7 @@ class Dataset:
             corpus_ids=self.corpus_ids if corpus_size is None else None,
             keep_self=keep_self,
             top_k=top_k,
+            exclude=exclude,
             notes=notes,
             system=system or "run",
             benchmark=self.name,

@@ -1,4 +1,4 @@
-"""How many different expectations the four nulls test on a benchmark."""
+"""Which of the four nulls have the same expectation on a benchmark."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from falsify_adapters.resampling import ROUNDING
 from falsify_adapters.results import GateConfig
 
 
-def distinct_nulls(coded: Coded, kernel: Kernel, config: GateConfig) -> int:
-    """Count the different expectations among the four nulls, from the benchmark's structure."""
+def coinciding_nulls(
+    coded: Coded, kernel: Kernel, config: GateConfig
+) -> tuple[tuple[str, ...], ...]:
+    """Group the nulls by expectation, as far as the benchmark's structure tells.
+
+    Four groups of one mean four different expectations.
+    """
     groups = [{"A"}, {"B"}, {"C"}, {"D"}]
 
     def join(one: str, other: str) -> None:
@@ -38,7 +43,7 @@ def distinct_nulls(coded: Coded, kernel: Kernel, config: GateConfig) -> int:
             join("A", "D")
     if config.marginal == "set" and same_frequency:
         join("B", "D")
-    return len(groups)
+    return tuple(tuple(sorted(group)) for group in groups)
 
 
 def _grade_free(coded: Coded, kernel: Kernel) -> bool:

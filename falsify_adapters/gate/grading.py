@@ -12,7 +12,7 @@ from falsify_adapters.bounds import Attainable, attainable
 from falsify_adapters.coded import Coded, code
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import FloatArray
-from falsify_adapters.gate.distinct import distinct_nulls
+from falsify_adapters.gate.distinct import coinciding_nulls
 from falsify_adapters.gate.verdicts import gate_verdict, null_verdict
 from falsify_adapters.kernels import Kernel
 from falsify_adapters.measures import (
@@ -66,8 +66,8 @@ class Graded:
         Before the order of ties is looked at.
     definition_1 : bool
         The point rule.
-    distinct : int
-        Different expectations among the nulls.
+    expectations : tuple of tuple of str
+        The nulls, grouped by expectation.
     fell_back : bool
         Whether a fast kernel disagreed with ir-measures.
     """
@@ -82,7 +82,7 @@ class Graded:
     verdict: Verdict
     reason: str
     definition_1: bool
-    distinct: int
+    expectations: tuple[tuple[str, ...], ...]
     fell_back: bool
 
     @property
@@ -103,7 +103,8 @@ def grade(
     own = query_scores(run, qrels, measure)
     kernel = make_kernel(measure, coded.profiles)
     fell_back = False
-    if float(np.abs(own_scores(coded, kernel) - own).max()) > KERNEL_TOLERANCE:
+    # a NaN would compare as neither near nor far
+    if not float(np.abs(own_scores(coded, kernel) - own).max()) <= KERNEL_TOLERANCE:
         kernel, fell_back = IrMeasuresKernel(measure, coded.profiles), True
     return judge(coded, kernel, own, config, fell_back=fell_back)
 
@@ -143,7 +144,7 @@ def judge(
         verdict=verdict,
         reason=reason,
         definition_1=all(null.delta >= tau and null.delta > 0 for null in nulls.values()),
-        distinct=distinct_nulls(coded, kernel, config),
+        expectations=coinciding_nulls(coded, kernel, config),
         fell_back=fell_back,
     )
 

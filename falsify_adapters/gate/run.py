@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-import numpy as np
 import pandas as pd
 
 from falsify_adapters.evaluation import Evaluation
+from falsify_adapters.frames import is_among
 from falsify_adapters.gate.companion import strict_companion
 from falsify_adapters.gate.grading import Graded, grade
 from falsify_adapters.gate.tie_range import tie_range
@@ -55,7 +55,7 @@ def run_gate(
     ties = tie_range(evaluation, parsed, main, config)
     verdict, reason = verdict_under_ties(main.verdict, main.reason, ties)
     notes = [*evaluation.notes, *gate_notes(main, companion, ties, config)]
-    answered = np.isin(evaluation.query_ids, evaluation.run["query_id"].cat.categories)
+    answered = is_among(evaluation.query_ids, evaluation.run["query_id"].cat.categories)
     return GateReport(
         role=evaluation.role,
         benchmark=evaluation.benchmark,
@@ -76,7 +76,7 @@ def run_gate(
         definition_1=main.definition_1,
         reason=reason,
         nulls=main.nulls,
-        distinct_nulls=main.distinct,
+        distinct_nulls=len(main.expectations),
         companion=companion,
         ties=ties,
         warnings=tuple(notes),

@@ -21,7 +21,7 @@ def tie_range(
     if not queries:
         return None
     # the two extreme orders need a verdict, not precise trials; the kernel was checked already
-    rough = replace(config, n_trials=max(100, config.n_trials // 10))
+    rough = replace(config, n_trials=max(config.least_trials, config.n_trials // 10))
     graded = {}
     for towards in ("worst", "best"):
         run = reordered(evaluation.run, evaluation.qrels, towards)

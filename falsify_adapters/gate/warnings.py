@@ -9,7 +9,7 @@ from falsify_adapters.gate.grading import Graded
 from falsify_adapters.gate.verdicts import names
 from falsify_adapters.notes import Note
 from falsify_adapters.resampling import ROUNDING
-from falsify_adapters.results import NULLS, Companion, GateConfig, Ties
+from falsify_adapters.results import Companion, GateConfig, Ties
 
 #: Below so many queries the self-pairs of null A are worth a word.
 SMALL_N = 100
@@ -42,13 +42,12 @@ def _about_benchmark(main: Graded) -> Iterator[Note]:
         )
     if any(null.attainable < main.tau for null in main.nulls.values()):
         yield Note("W-UNREACHABLE", main.reason)
-    if main.distinct < len(NULLS):
-        single = bool((main.coded.gold_count == 1).all())
-        why = "one relevant document per query" if single else "all gold sets occur equally often"
+    same = [names(list(group)) for group in main.expectations if len(group) > 1]
+    if same:
         yield Note(
             "W-COINCIDING-NULLS",
-            f"the four nulls test {main.distinct} different expectations here ({why}): those with"
-            " equal means are one number, not several",
+            f"{', '.join(same)} have the same expectation on this benchmark: the four nulls test"
+            f" {len(main.expectations)} numbers, not four",
         )
 
 
@@ -62,7 +61,7 @@ def _about_queries(main: Graded, config: GateConfig) -> Iterator[Note]:
         )
     if main.verdict == "FAIL" and config.decision == "interval" and 0 < main.tau < 1:
         # a win on a share tau of the queries goes unseen with chance (1 - tau)^n
-        enough = math.ceil(math.log(config.alpha / 8) / math.log1p(-main.tau))
+        enough = math.ceil(math.log(config.alpha_each / 2) / math.log1p(-main.tau))
         if n < enough:
             yield Note(
                 "W-RARE-WINS",

@@ -7,10 +7,10 @@ Hoeffding's (1951).
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from falsify_adapters.frames import IntArray
 from falsify_adapters.nulls.cross import CrossMatrix
-from falsify_adapters.nulls.draws import NullDraws, generator
+from falsify_adapters.nulls.draws import NullDraws, generator, trial_chunks
 
 
 def permuted_gold(cross: CrossMatrix, n_trials: int, seed: int) -> NullDraws:
@@ -23,14 +23,18 @@ def permuted_gold(cross: CrossMatrix, n_trials: int, seed: int) -> NullDraws:
     n_trials, seed : int
         Number of random permutations, and their seed.
     """
-    perms = _permutations(cross.coded.n_queries, n_trials, generator(seed, "A"))
+    rng = generator(seed, "A")
+    n, set_of = cross.coded.n_queries, cross.coded.set_of.astype(np.int32)
+    trials = [
+        cross.trial_means(set_of[_permutations(n, rows, rng)]) for rows in trial_chunks(n_trials, n)
+    ]
     influence = cross.own - cross.row_mean - cross.column_mean + cross.mean
     return NullDraws(
         mean=cross.mean,
         mean_error=0.0,
         query_means=cross.row_mean,
         influence=influence,
-        trials=cross.trial_means(cross.coded.set_of[perms]),
+        trials=np.concatenate(trials),
     )
 
 
@@ -49,6 +53,6 @@ def permutation_variance(cross: CrossMatrix) -> float:
     return float(max(spread, 0.0) / (n**2 * (n - 1)))
 
 
-def _permutations(n: int, n_trials: int, rng: np.random.Generator) -> IntArray:
+def _permutations(n: int, n_trials: int, rng: np.random.Generator) -> npt.NDArray[np.int32]:
     perms = np.tile(np.arange(n, dtype=np.int32), (n_trials, 1))
     return rng.permuted(perms, axis=1, out=perms)
