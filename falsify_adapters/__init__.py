@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from falsify_adapters.adapters.beir import gate_beir, load_beir
+    from falsify_adapters.adapters.mteb import load_mteb
     from falsify_adapters.errors import (
         FalsifyError,
         InputError,
@@ -45,6 +46,7 @@ _HOME = {
     "as_run": "frames",
     "gate_beir": "adapters.beir",
     "load_beir": "adapters.beir",
+    "load_mteb": "adapters.mteb",
     "read_qrels": "readers",
     "read_run": "readers",
     "run_gate": "gate",
@@ -68,6 +70,7 @@ __all__ = [
     "as_run",
     "gate_beir",
     "load_beir",
+    "load_mteb",
     "read_qrels",
     "read_run",
     "run_gate",

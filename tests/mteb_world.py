@@ -217,9 +217,7 @@ def make_world(root: Path) -> World:
             model.task = task
             folder = root / "predictions" / model.name.split("/")[1]
             found = {
-                split: task.evaluate(
-                    model, split, encode_kwargs={}, prediction_folder=folder
-                )
+                split: task.evaluate(model, split, encode_kwargs={}, prediction_folder=folder)
                 for split in SPLITS
             }
             for split, parts in found.items():

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mteb_world import World, make_world
 
 from falsify_adapters.adapters.mteb import MtebFolder, load_mteb
 from falsify_adapters.adapters.mteb.benchmarks import Benchmarks
@@ -21,6 +20,7 @@ from falsify_adapters.gate import run_gate
 from falsify_adapters.measures import parse_measure, query_scores
 from falsify_adapters.reproduce import Reproduction
 from falsify_adapters.results import GateConfig, GateReport
+from tests.mteb_world import World, make_world
 
 pytest.importorskip("mteb", reason="the extra mteb-core is not installed")
 
@@ -30,7 +30,7 @@ KEYS = (
     *("ndcg_at_10", "ndcg_at_1", "map_at_100", "recall_at_10", "precision_at_5"),
     *("hit_rate_at_3", "mrr_at_10", "accuracy"),
 )
-FAST = GateConfig(n_boot=100, n_trials=100)
+FAST = GateConfig(n_boot=200, n_trials=100)
 
 
 @pytest.fixture(scope="module")

@@ -309,12 +309,13 @@ class MtebFolder:
         main = reported.main_score
         if key is not None or main is None:
             return None
-        if isinstance(main, bool) or not isinstance(main, (int, float)) or not math.isfinite(main):
-            return InputError(f"{reported.task}: main_score is not a number", found=str(main))
-        # p-MRR and others may leave [0, 1]: main_score is one of ours if it equals one of them
-        if not 0 <= main <= 1 and reported.wrong:
-            return InputError(f"{reported.task}: main_score {main:g} is outside [0, 1]")
-        return None
+        problem = problem_of(main)
+        # p-MRR and others may leave [0, 1]; NaN, text and the like are no scores of any measure
+        number = isinstance(main, (int, float)) and not isinstance(main, bool)
+        finite = number and main == main and abs(main) != math.inf
+        if problem is None or (finite and not reported.wrong):
+            return None
+        return InputError(f"{reported.task}: main_score {problem}", found=str(main)[:40])
 
     def tasks(self) -> set[str]:
         """Return the names of the tasks in the result files."""

@@ -6,7 +6,6 @@ in ``{"mteb_dataset_name", split: {...}}`` or ``{split: {subset: {...}}}``.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -195,10 +194,10 @@ def problem_of(value: Any) -> str | None:
     >>> problem_of(float("nan")), problem_of(1.07), problem_of(0.5)
     ('is not a number', '1.07 is outside [0, 1]', None)
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
         return "is not a number"
     if not 0 <= value <= 1:
-        return f"{value:g} is outside [0, 1]"
+        return f"{str(value)[:20]} is outside [0, 1]"
     return None
 
 
