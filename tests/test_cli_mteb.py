@@ -192,6 +192,33 @@ def test_a_score_of_zero_is_shown_for_what_it_is_without_qrels(tree: Path) -> No
     assert by_kind(document, "model") == []  # one bad score alone is no mean
 
 
+def test_strict_refuses_certificates_with_warnings(tree: Path) -> None:
+    document = report("mteb", tree / "results", "--qrels", tree / "qrels", "--strict", status=2)
+    assert by_kind(document, "certificate") == []
+    assert all("W-CORPUS-ESTIMATED" in error["found"] for error in document["errors"])
+
+
+def test_another_revision_is_another_model(tree: Path) -> None:
+    for task in ("ToyOne", "ToyTwo"):
+        path = tree / "results" / "org__good" / "r1" / f"{task}.json"
+        write(tree / "other" / "org__good" / "r2" / f"{task}.json", json.loads(path.read_text()))
+        write(tree / "unsaid" / "org__good" / "external" / f"{task}.json", path.read_text())
+    predictions, qrels = tree / "predictions" / "good", ("--qrels", tree / "qrels", *FAST)
+    document = report("mteb", predictions, tree / "other", *qrels)
+    assert by_kind(document, "reproduction") == []
+    assert len(by_kind(document, "certificate")) == 2
+    document = report("mteb", predictions, tree / "unsaid", *qrels)
+    assert len(by_kind(document, "reproduction")) == 2
+
+
+def test_a_chosen_task_needs_no_name_on_its_qrels(tree: Path) -> None:
+    (tree / "only").mkdir()
+    (tree / "qrels" / "ToyOne.qrels").rename(tree / "only" / "test.qrels")
+    options = ("--qrels", tree / "only", "--task", "ToyOne", *FAST)
+    document = report("mteb", tree / "predictions" / "good", *options, status=0)
+    assert len(by_kind(document, "gate")) == 1
+
+
 def test_nothing_to_grade_is_no_pass(tree: Path) -> None:
     result = call("mteb", tree / "results")
     assert result.exit_code == 2

@@ -77,7 +77,7 @@ class Session:
         """Grade one evaluation by each measure."""
         name = _name(evaluation)
         with self.attempt(name):
-            self._check(evaluation.system, evaluation.notes)
+            self.check(evaluation.system, evaluation.notes)
             for measure in measures:
                 with self.attempt(f"{name}, {measure}"):
                     self.grade_one(evaluation, measure, config)
@@ -91,7 +91,7 @@ class Session:
     def add(self, report: GateReport) -> None:
         """Take a gate report in; a refusal is the caller's matter."""
         if report.role == "run":
-            self._check(report.system, report.warnings)
+            self.check(report.system, report.warnings)
         self.outcome.reports.append(report)
         self._warn(report)
 
@@ -112,7 +112,7 @@ class Session:
                 ):
                     self.grade_one(control, measure, config)
 
-    def _check(self, system: str, notes: Iterable[Note]) -> None:
+    def check(self, system: str, notes: Iterable[Note]) -> None:
         """Refuse an input that has warnings, if the user asked for that."""
         if self._strict:
             refuse_notes(notes, system, accepted=self._accepted)

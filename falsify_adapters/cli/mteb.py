@@ -114,6 +114,7 @@ def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
 def _take_all(session: Session, grader: Grader, jobs: int) -> None:
     """Grade everything and put what comes out into the session."""
     from falsify_adapters.adapters.mteb.load import LeftOut, Refused
+    from falsify_adapters.certificate import Certificate
     from falsify_adapters.results import GateReport
 
     folder = grader.folder
@@ -127,6 +128,10 @@ def _take_all(session: Session, grader: Grader, jobs: int) -> None:
         elif isinstance(item, GateReport):
             with session.attempt(f"{item.system} on {item.task}"):
                 session.add(item)
+        elif isinstance(item, Certificate):
+            with session.attempt(f"{item.system} on {item.task}"):
+                session.check(item.system, item.warnings)
+                session.outcome.reports.append(item)
         else:
             session.outcome.reports.append(item)
     for reason, inputs in left_out.items():

@@ -132,6 +132,15 @@ def test_a_cached_task_gives_qrels_and_corpus(
     assert benchmark.size_from == "the task's corpus"
 
 
+def test_a_download_that_fails_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def get_task(*_names: Any, **_options: Any) -> Any:
+        raise ConnectionError("no network here")
+
+    monkeypatch.setattr(mteb, "get_task", get_task)
+    with pytest.raises(InputError, match="no network here"):
+        Benchmarks(download=True).find("NFCorpus", "test", "default")
+
+
 def test_queries_without_judgements_are_dropped_as_mteb_does() -> None:
     task = make_task("Toy")
     tasks.prepare(task)

@@ -44,6 +44,10 @@ MAIN_KEYS = (
 )
 
 
+#: Names of revision folders that name no revision.
+NO_REVISION = ("None", "external", "no_revision_available")
+
+
 @dataclass(frozen=True)
 class Selection:
     """Which models, tasks, splits and subsets are wanted; all where nothing is named.
@@ -323,11 +327,13 @@ class MtebFolder:
 
     def sole_task(self) -> str | None:
         """Return the only task of all files, or None if there are several."""
-        names = self.tasks()
-        for file in self.predictions:
-            stem = file.stem
-            if not any(stem == task or stem.startswith(f"{task}_") for task in names):
-                names.add(stem.removesuffix("_default"))
+        names = self.tasks() | set(self.selection.tasks)
+        if not self.selection.tasks:
+            names |= {
+                file.stem.removesuffix("_default")
+                for file in self.predictions
+                if not any(f"{file.stem}_".startswith(f"{task}_") for task in names)
+            }
         return next(iter(names)) if len(names) == 1 else None
 
     def for_predictions(self) -> MtebFolder:
@@ -504,10 +510,12 @@ class MtebFolder:
         if model is not None:
             rows = [row for row in rows if row.model.casefold() == model.casefold()]
         revision = content.revision if content.model else file.place.revision
+        unsaid = [row for row in rows if row.place.revision in (None, *NO_REVISION)]
         for same in (
             [row for row in rows if row.place.folder == file.place.folder],
             [row for row in rows if revision and row.place.revision == revision],
-            rows,
+            # another revision is another model
+            rows if revision in (None, *NO_REVISION) else unsaid,
         ):
             if len(same) == 1:
                 return same[0]

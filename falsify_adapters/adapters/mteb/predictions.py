@@ -96,9 +96,9 @@ def read_predictions(path: Path, *, depth: int | None = None) -> Predictions | s
     InputError
         If the file is no JSON, or holds a key twice.
     """
-    content = path.read_bytes()
     try:
-        data = json.loads(content, object_pairs_hook=_Hook(depth))
+        # the text alone is kept while it is parsed: these files are large
+        data = json.loads(_text_of(path), object_pairs_hook=_Hook(depth))
     except UnicodeDecodeError as error:
         raise InputError(f"{path.name} is not UTF-8", found=str(error)[:120]) from None
     except json.JSONDecodeError as error:
@@ -112,6 +112,11 @@ def read_predictions(path: Path, *, depth: int | None = None) -> Predictions | s
     except (ValueError, RecursionError) as error:  # thousands of digits, or of brackets
         raise InputError(f"{path.name} is not valid JSON", found=str(error)[:120]) from None
     return parse_predictions(data)
+
+
+def _text_of(path: Path) -> str:
+    content = path.read_bytes()
+    return content.decode(json.detect_encoding(content))
 
 
 def parse_predictions(data: Any) -> Predictions | str:
