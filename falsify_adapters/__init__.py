@@ -13,6 +13,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from falsify_adapters.adapters.beir import gate_beir, load_beir
     from falsify_adapters.adapters.mteb import load_mteb
+    from falsify_adapters.audit import audit_benchmark
+    from falsify_adapters.ceiling import Ceiling, held_out_ceiling, query_blind_ceiling
+    from falsify_adapters.comparison import compare, matrix
     from falsify_adapters.errors import (
         FalsifyError,
         InputError,
@@ -26,10 +29,12 @@ if TYPE_CHECKING:
     from falsify_adapters.gate import run_gate
     from falsify_adapters.notes import FalsifyWarning, Note
     from falsify_adapters.readers import read_qrels, read_run
+    from falsify_adapters.report.plot import plot
     from falsify_adapters.results import GateConfig, GateReport, NullResult
 
 #: Where each public name lives.
 _HOME = {
+    "Ceiling": "ceiling",
     "Evaluation": "evaluation",
     "FalsifyError": "errors",
     "FalsifyWarning": "notes",
@@ -44,15 +49,22 @@ _HOME = {
     "VerdictError": "errors",
     "as_qrels": "frames",
     "as_run": "frames",
+    "audit_benchmark": "audit",
+    "compare": "comparison",
     "gate_beir": "adapters.beir",
+    "held_out_ceiling": "ceiling",
     "load_beir": "adapters.beir",
     "load_mteb": "adapters.mteb",
+    "matrix": "comparison",
+    "plot": "report.plot",
+    "query_blind_ceiling": "ceiling",
     "read_qrels": "readers",
     "read_run": "readers",
     "run_gate": "gate",
 }
 
 __all__ = [
+    "Ceiling",
     "Evaluation",
     "FalsifyError",
     "FalsifyWarning",
@@ -68,9 +80,15 @@ __all__ = [
     "__version__",
     "as_qrels",
     "as_run",
+    "audit_benchmark",
+    "compare",
     "gate_beir",
+    "held_out_ceiling",
     "load_beir",
     "load_mteb",
+    "matrix",
+    "plot",
+    "query_blind_ceiling",
     "read_qrels",
     "read_run",
     "run_gate",

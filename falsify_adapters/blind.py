@@ -1,8 +1,8 @@
 """Constant rankings: the best one on a benchmark, and what no ranking at all can exceed.
 
-Everything here works on :class:`~falsify_adapters.coded.Coded` qrels and a weight per query: 1/N
-each for null A, one query of each distinct gold set for null B, the fitted half for a held-out
-ceiling.
+Everything here works on :class:`~falsify_adapters.coded.Coded` qrels and a weight per query, equal
+for all queries that count and 0 for the others: every query for null A, one query of each distinct
+gold set for null B, the fitted half for a held-out ceiling.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from falsify_adapters.coded import BoolArray, Coded, segment_sums, unique_pairs
+from falsify_adapters.coded import BoolArray, Coded, segment_sums, unique_rows
 from falsify_adapters.frames import FloatArray, IntArray, rank_in_query
 from falsify_adapters.kernels import (
     Additive,
@@ -123,8 +123,14 @@ class Best:
 def best_constant(coded: Coded, kernel: Kernel, weight: FloatArray) -> Best:
     """Find the best constant ranking for a weight per query, and bound what any can reach."""
     ranking = best_ranking(coded, kernel, weight)
-    score = float(weight @ constant_scores(coded, kernel, ranking))
+    score = mean_score(coded, kernel, ranking, weight)
     return Best(ranking, score, labels_bound(coded, kernel, weight, score))
+
+
+def mean_score(coded: Coded, kernel: Kernel, ranking: IntArray, weight: FloatArray) -> float:
+    """Return the mean score of one ranking over the queries that have a weight (all the same)."""
+    # not weight @ scores: 1/7 seven times is not 1
+    return float(constant_scores(coded, kernel, ranking)[weight > 0].mean())
 
 
 def best_ranking(coded: Coded, kernel: Kernel, weight: FloatArray) -> IntArray:
@@ -193,7 +199,7 @@ def drawn_bound(coded: Coded, kernel: Kernel) -> Bound:
     if share is None:
         everything = float((coded.gold_count > 0).mean())
         return Bound(everything, "upper bound", "queries with a relevant document")
-    counts, groups, which = unique_pairs(coded.gold_count, group)
+    (counts, groups), which = unique_rows(coded.gold_count, group)
     reach = top_chances(popularity, np.unique(coded.gold_count), depth)
     rank = np.arange(1, depth + 1)
     value: FloatArray = np.zeros(len(counts))
@@ -354,7 +360,7 @@ def _best_of_a_few(coded: Coded, kernel: Kernel, weight: FloatArray) -> IntArray
     ]
     depths = TRIED_DEPTHS if kernel.cutoff is None else (kernel.cutoff,)
     tried = [order[:depth] for order in orders for depth in depths]
-    return max(tried, key=lambda ranking: float(weight @ constant_scores(coded, kernel, ranking)))
+    return max(tried, key=lambda ranking: mean_score(coded, kernel, ranking, weight))
 
 
 def _relaxed(coded: Coded, kernel: Kernel, weight: FloatArray) -> tuple[float, str]:
@@ -433,7 +439,7 @@ def _separate_best(
 ) -> float:
     """Sum over groups of queries what the best ranking for that group alone would earn."""
     used = np.flatnonzero(row > 0)
-    groups, _, which = unique_pairs(group[coded.gold_query[used]], coded.gold_doc[used])
+    (groups, _), which = unique_rows(group[coded.gold_query[used]], coded.gold_doc[used])
     worth = segment_sums(row[used], which, len(groups))
     order = np.lexsort((-worth, groups))
     groups, worth = groups[order], worth[order]

@@ -51,7 +51,8 @@ def attainable(coded: Coded, kernel: Kernel, *, labels: bool, sets: bool) -> Att
     For a measure that adds up over documents, the best ranking of a query puts the documents with
     the largest (own worth - expected worth under the null) first, as long as that is positive.
     For RR and Success it is one document: the rarest relevant one. For the others the best score
-    itself is an upper bound.
+    itself is an upper bound. The chances of null D's draws without repeats are approximated (see
+    :class:`falsify_adapters.nulls.Pool`): within 2e-4, or 0.01 in a pool of five documents.
 
     Parameters
     ----------

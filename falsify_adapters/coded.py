@@ -57,8 +57,11 @@ class Coded:
 
     Parameters
     ----------
-    n_queries, n_docs, corpus_size : int
-        Evaluated queries, distinct gold documents, documents in the corpus.
+    n_queries, n_docs : int
+        Evaluated queries, distinct gold documents.
+    corpus_size : ndarray, shape (n_queries,)
+        Documents that could have been returned for each query: the corpus, or the query's own
+        pool (the choices of a multiple-choice question).
     returned : ndarray, shape (n_queries,)
         Documents that the run returned for each query, within the cutoff.
     entry_query, entry_rank, entry_doc : ndarray, shape (n_entries,)
@@ -71,7 +74,7 @@ class Coded:
 
     n_queries: int
     n_docs: int
-    corpus_size: int
+    corpus_size: IntArray
     returned: IntArray
     entry_query: IntArray
     entry_rank: IntArray
@@ -154,7 +157,7 @@ class Coded:
 def code(
     run: pd.DataFrame,
     qrels: pd.DataFrame,
-    corpus_size: int,
+    corpus_size: int | IntArray,
     *,
     absent_gold: frozenset[str] = frozenset(),
     depth: int | None = None,
@@ -165,8 +168,8 @@ def code(
     ----------
     run, qrels : DataFrame
         The common frames.
-    corpus_size : int
-        Documents in the corpus.
+    corpus_size : int or ndarray, shape (n_queries,)
+        Documents in the corpus, or in each query's own pool.
     absent_gold : frozenset of str
         Relevant documents that the corpus lacks.
     depth : int, optional
@@ -196,7 +199,7 @@ def code(
 
 
 def code_qrels(
-    qrels: pd.DataFrame, corpus_size: int, *, absent_gold: frozenset[str] = frozenset()
+    qrels: pd.DataFrame, corpus_size: int | IntArray, *, absent_gold: frozenset[str] = frozenset()
 ) -> tuple[Coded, npt.NDArray[Any]]:
     """Turn qrels into integer arrays, with a run that returns nothing.
 
@@ -236,7 +239,7 @@ def code_qrels(
     coded = Coded(
         n_queries=n_queries,
         n_docs=len(gold_ids),
-        corpus_size=corpus_size,
+        corpus_size=np.broadcast_to(np.asarray(corpus_size, dtype=np.int64), n_queries),
         returned=np.zeros(n_queries, dtype=np.int64),
         entry_query=nothing,
         entry_rank=nothing,
@@ -272,7 +275,51 @@ def with_order(run: pd.DataFrame, order: IntArray) -> pd.DataFrame:
 
 
 def _distinct(rows: IntArray, start: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the number of each list among the distinct ones (-1: empty), and their firsts."""
+    """Return the number of each list among the distinct ones (-1: empty), and their firsts.
+
+    Lists are compared by a checksum first; then every list is compared with the first of its kind,
+    so that two lists with one checksum are still told apart.
+    """
+    length = np.diff(start)
+    filled = np.flatnonzero(length)
+    label = np.full(len(length), -1, dtype=np.int64)
+    if not filled.size:
+        return label, filled
+    key = np.add.reduceat(_checksums(rows), start[filled]) + length[filled].astype(np.uint64)
+    _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    # number them in the order of their first appearance
+    order = np.argsort(first)
+    number = np.empty(len(first), dtype=np.int64)
+    number[order] = np.arange(len(first))
+    label[filled] = number[which]
+    firsts = filled[first[order]]
+    if not _as_their_firsts(rows, start, filled, firsts[label[filled]]):
+        return _distinct_by_bytes(rows, start)
+    return label, firsts
+
+
+def _checksums(rows: IntArray) -> npt.NDArray[np.uint64]:
+    """Return a number per row that looks random (the mixing step of splitmix64)."""
+    mixed = np.zeros(len(rows), dtype=np.uint64)
+    for column in rows.T:
+        mixed = (mixed ^ column.astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+def _as_their_firsts(rows: IntArray, start: IntArray, lists: IntArray, firsts: IntArray) -> bool:
+    length = np.diff(start)
+    if (length[lists] != length[firsts]).any():
+        return False
+    shift = np.repeat(start[firsts] - start[lists], length[lists])
+    own = np.arange(len(rows))
+    return bool((rows == rows[own + shift]).all())
+
+
+def _distinct_by_bytes(rows: IntArray, start: IntArray) -> tuple[IntArray, IntArray]:
+    """Do what :func:`_distinct` does, one list at a time."""
     rows = np.ascontiguousarray(rows)
     number: dict[bytes, int] = {}
     first: list[int] = []
@@ -294,14 +341,17 @@ def segment_sums(values: FloatArray, owner: IntArray, n: int) -> FloatArray:
     return np.bincount(owner, weights=values, minlength=n).astype(np.float64, copy=False)
 
 
-def unique_pairs(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the distinct pairs of two arrays of whole numbers from 0 on, and each row's pair.
+def unique_rows(*columns: IntArray) -> tuple[list[IntArray], IntArray]:
+    """Return the distinct rows of columns of whole numbers from 0 on, and each row's number.
 
     Examples
     --------
-    >>> unique_pairs(np.array([1, 0, 1]), np.array([2, 5, 2]))
-    (array([0, 1]), array([5, 2]), array([1, 0, 1]))
+    >>> unique_rows(np.array([1, 0, 1]), np.array([2, 5, 2]))
+    ([array([0, 1]), array([5, 2])], array([1, 0, 1]))
     """
-    stride = int(second.max(initial=0)) + 1
-    pairs, which = np.unique(first * stride + second, return_inverse=True)
-    return pairs // stride, pairs % stride, which
+    key = columns[0]
+    for column in columns[1:]:
+        # numbers stay small: those of the distinct rows so far, then the next column's values
+        key = np.unique(key, return_inverse=True)[1] * (int(column.max(initial=0)) + 1) + column
+    _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    return [column[first] for column in columns], which

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from falsify_adapters.agreement import check_documents, check_queries
+from falsify_adapters.dependence import Dependence
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.frames import (
     as_qrels,
@@ -43,6 +44,11 @@ class Evaluation:
         random retrieval looks better than it is, which is conservative.
     absent_gold : frozenset of str
         Relevant documents that the corpus lacks; empty when the corpus' ids are unknown.
+    pool_sizes : mapping of str to int, optional
+        Number of documents to choose from, by query, where each query has a pool of its own (a
+        multiple-choice question's choices); `corpus_size` is then the largest of them.
+    dependence : Dependence, optional
+        Clusters, strata, or an order in time of the queries.
     system, benchmark, split, task, subset, model, revision : str or None
         Names for the report.
     role : {"run", "control"}
@@ -58,6 +64,8 @@ class Evaluation:
     corpus_size: int
     corpus_size_source: CorpusSizeSource = "given"
     absent_gold: frozenset[str] = field(default=frozenset(), repr=False)
+    pool_sizes: Mapping[str, int] | None = field(default=None, repr=False)
+    dependence: Dependence | None = field(default=None, repr=False)
     system: str = "run"
     benchmark: str | None = None
     split: str | None = None
@@ -133,8 +141,8 @@ class Evaluation:
         if top_k is not None:
             run_frame = drop_rows(run_frame, rank_in_query(codes(run_frame["query_id"])) > top_k)
         _note_queries(run_frame, qrels_frame, collected)
-        check_documents(run_frame, qrels_frame, collected)
         ids = None if corpus_ids is None else frozenset(corpus_ids)
+        check_documents(run_frame, qrels_frame, collected, corpus_ids=ids)
         size, source = _corpus_size(run_frame, qrels_frame, corpus_size, ids, collected)
         absent = _absent_gold(run_frame, qrels_frame, ids, collected)
         _check_depth(run_frame, size, source)

@@ -81,14 +81,14 @@ def parse_measure(measure: str | Measure) -> Measure:
     """
     parsed = _parse_text(measure) if isinstance(measure, str) else measure
     if not isinstance(parsed, ir_measures.Measure):
-        raise MeasureError(
-            "a measure is a name or an ir-measures object", found=type(measure).__name__
-        )
+        raise _refusal("a measure is a name or an ir-measures object", type(measure).__name__)
+    if parsed.NAME is None:
+        raise _refusal("a defined measure needs a name", hint='write define(..., name="Mine")')
     _check_parameters(parsed)
     if parsed.NAME in _UNFIT:
-        raise MeasureError(f"{parsed} {_UNFIT[parsed.NAME]}", hint=f"these fit: {_FITTING}")
+        raise _refusal(f"{parsed} {_UNFIT[parsed.NAME]}")
     if parsed.NAME in _DIVERSITY:
-        raise MeasureError(f"{parsed} needs judgements per subtopic", hint=f"these fit: {_FITTING}")
+        raise _refusal(f"{parsed} needs judgements per subtopic")
     _check_behaviour(parsed)
     return parsed
 
@@ -130,11 +130,8 @@ def query_scores(run: pd.DataFrame, qrels: pd.DataFrame, measure: Measure) -> Fl
     values = _calculate(measure, _qrels_dict(qrels), _run_dict(run, qrels, measure_depth(measure)))
     scores = np.array([values.get(str(i), 0.0) for i in range(n_queries)], dtype=np.float64)
     if not ((scores >= -1e-9) & (scores <= 1 + 1e-9)).all():
-        raise MeasureError(
-            f"{measure} gives values outside [0, 1]",
-            found=f"{scores.min():.6g} to {scores.max():.6g}",
-            hint=f"these fit: {_FITTING}",
-        )
+        found = f"{scores.min():.6g} to {scores.max():.6g}"
+        raise _refusal(f"{measure} gives values outside [0, 1]", found)
     return scores
 
 
@@ -224,7 +221,12 @@ class IrMeasuresKernel(Kernel):
         return {pattern: values.get(str(i), 0.0) for i, pattern in enumerate(patterns)}
 
     def random_mean(
-        self, corpus_size: int, present: IntArray, gain: FloatArray, profile: IntArray, k: IntArray
+        self,
+        corpus_size: IntArray,
+        present: IntArray,
+        gain: FloatArray,
+        profile: IntArray,
+        k: IntArray,
     ) -> FloatArray:
         raise NotImplementedError("no closed form: null C takes the mean of its trials")
 
@@ -236,7 +238,7 @@ class IrMeasuresKernel(Kernel):
         profiles = entries.profile[entries.query]
         length = np.r_[self.profiles.length, 0][profiles]  # -1, the empty profile, has none
         owner = np.repeat(np.arange(len(profiles)), length)
-        first = np.repeat(np.r_[0, np.cumsum(length)[:-1]], length)
+        first = np.repeat(np.cumsum(length) - length, length)
         cell = np.repeat(self.profiles.start[profiles], length) + np.arange(len(owner)) - first
         hits = Hits(
             pair=np.arange(len(owner)),
@@ -311,17 +313,14 @@ def _calculate(
     except ValueError as error:
         if "Unsupported measures" not in str(error):
             raise
-        raise MeasureError(
-            f"ir-measures has no provider for {measure} here",
-            found=str(error).splitlines()[-1].strip(" -"),
-            hint=f"install it, or take one of these: {_FITTING}",
-        ) from None
+        found = str(error).splitlines()[-1].strip(" -")
+        problem = f"ir-measures has no provider for {measure} here"
+        raise _refusal(problem, found, hint="install it, or take another") from None
     except subprocess.CalledProcessError as error:
-        raise MeasureError(
+        raise _refusal(
             f"the program that computes {measure} for ir-measures failed",
-            found=f"exit status {error.returncode}",
-            hint="gdeval takes grades up to 4 and no spaces in ids; or take one of these:"
-            f" {_FITTING}",
+            f"exit status {error.returncode}",
+            hint="gdeval takes grades up to 4 and no spaces in ids",
         ) from None
 
 
@@ -336,10 +335,10 @@ def _parse_text(text: str) -> Measure:
             known = {key.lower(): key for key in ir_measures.measures.registry}
             if name.lower() in known:
                 return ir_measures.parse_measure(known[name.lower()] + "".join(rest))
-            problem = f"ir-measures knows no measure {name!r}"
+            problem = f"ir-measures knows no measure {name[:40]!r}"
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-            problem = f"{text!r} is not a measure"
-    raise MeasureError(problem, hint=f"write it as ir-measures does: {_FITTING}")
+            problem = f"{text[:40]!r} is not a measure"
+    raise _refusal(problem)
 
 
 def _split_name(text: str) -> tuple[str, str]:
@@ -353,32 +352,29 @@ def _check_parameters(measure: Measure) -> None:
         value = measure.params.get(name)
         if value is None:
             continue
+        where = f"the {name} of {measure.NAME}"
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise MeasureError(
-                f"the {name} of {measure.NAME} must be a whole number from 1 on", found=repr(value)
-            )
+            raise _refusal(f"{where} must be a whole number from 1 on", repr(value))
         if value > LARGEST_CUTOFF:
-            raise MeasureError(
-                f"the {name} of {measure.NAME} is too large",
-                found=str(value),
-                hint=f"the limit is {LARGEST_CUTOFF}",
-            )
+            raise _refusal(f"{where} is too large (limit {LARGEST_CUTOFF})", str(value)[:40])
     if measure.params.get("judged_only"):
-        raise MeasureError(
-            f"{measure} ignores documents without judgements, which the nulls have many of",
-            hint="leave out judged_only",
-        )
+        problem = f"{measure} ignores documents without judgements, which the nulls have many of"
+        raise _refusal(problem, hint="leave out judged_only")
     gains = measure.params.get("gains")
     if gains is not None and any((old > 0) != (new > 0) or new < 0 for old, new in gains.items()):
-        raise MeasureError(
-            "a gain table may not turn relevant documents into others, or the other way round",
-            found=repr(gains),
-        )
+        problem = "a gain table may not turn relevant documents into others, nor others into them"
+        raise _refusal(problem, repr(gains))
     try:
         measure.validate_params()
     except AssertionError as error:
-        needs = f"{measure.NAME}: {error}"
-        raise MeasureError(needs, hint=f"these fit: {_FITTING}") from None
+        raise _refusal(f"{measure.NAME}: {error}") from None
+
+
+def _refusal(problem: str, found: str | None = None, *, hint: str | None = None) -> MeasureError:
+    """Return the error that says what does not fit, and names measures that do."""
+    return MeasureError(
+        problem, found=found, hint=f"{hint + '; ' if hint else ''}these fit: {_FITTING}"
+    )
 
 
 def _check_behaviour(measure: Measure) -> None:
@@ -393,8 +389,7 @@ def _check_behaviour(measure: Measure) -> None:
     values = _calculate(measure, qrels, dict.fromkeys(qrels, ranking))
     without, best = values.pop("0", 0.0), max(values.values(), default=0.0)
     if without != 0.0 or not 0.0 < best <= 1.0:
-        raise MeasureError(
+        raise _refusal(
             f"{measure} is not a score in [0, 1] that is 0 without a relevant document",
-            found=f"{without:.6g} without one, {best:.6g} at best",
-            hint=f"these fit: {_FITTING}",
+            f"{without:.6g} without one, {best:.6g} at best",
         )

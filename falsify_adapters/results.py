@@ -52,6 +52,9 @@ class GateConfig:
         Each of the four intervals has confidence ``1 - alpha/4``, or ``1 - alpha``.
     companion : bool
         Also grade the strict companion measure.
+    require_ceiling : bool
+        The verdict also asks that the score lies at least tau above the query-blind ceiling, by
+        the point: the ceiling is fitted to these very queries.
 
     Raises
     ------
@@ -74,6 +77,7 @@ class GateConfig:
     decision: Literal["interval", "point"] = "interval"
     correction: Literal["bonferroni", "none"] = "bonferroni"
     companion: bool = True
+    require_ceiling: bool = False
 
     def __post_init__(self) -> None:
         if self.tau == "auto":
@@ -263,6 +267,9 @@ class GateReport:
         How many different expectations the four nulls test on this benchmark.
     reason : str
         One sentence that says why the verdict is what it is.
+    ceiling : mapping
+        The query-blind ceiling, outside the verdict unless asked for: ``score``, ``kind``,
+        ``upper``, ``below`` and ``sentence``.
     per_query : DataFrame
         ``query_id, score`` and the query's expected score under each null (columns A to D).
     """

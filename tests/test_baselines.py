@@ -152,6 +152,17 @@ class TestBM25:
             ours = dict(zip(found["doc_id"].astype(str), found["score"], strict=True))
             assert ours == pytest.approx(expected, rel=1e-5), query_id
 
+    @pytest.mark.parametrize("chunk", [1, 7, 100])
+    def test_the_size_of_the_chunks_does_not_matter(
+        self, chunk: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dataset = open_dataset("sample")
+        documents = [Document("none", "", ""), *list(dataset.documents())[:60]]
+        queries = dataset.queries()
+        whole = bm25(documents, queries)
+        monkeypatch.setattr("falsify_adapters.bm25_index._TokenIds.CHUNK", chunk)
+        assert bm25(documents, queries).equals(whole)
+
     def test_documents_are_not_held(self) -> None:
         class Text(str):
             pass
@@ -186,6 +197,13 @@ class TestBM25:
     def test_senseless_parameters_are_refused(self, options: dict[str, float]) -> None:
         with pytest.raises(UsageError):
             bm25({"d1": "mango"}, {"q1": "mango"}, **options)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("content", [None, 3, ["mango"], {"text": 3}, {"title": ["x"]}])
+    def test_documents_and_queries_without_text_are_named(self, content: object) -> None:
+        with pytest.raises(InputError, match="document 'd1' has no text"):
+            bm25({"d1": content}, {"q1": "mango"})
+        with pytest.raises(InputError, match="query 'q1' has no text"):
+            bm25({"d1": "mango"}, {"q1": content})  # type: ignore[dict-item]
 
     def test_a_document_that_comes_twice_is_refused(self) -> None:
         documents = [Document("d1", "", "mango"), Document("d1", "", "mango kiwi")]

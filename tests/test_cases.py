@@ -1,4 +1,4 @@
-"""Every folder of tests/data/cases has its expected outcome, through the library."""
+"""Every folder of tests/data/cases has its expected outcome: by the library, by falsify-ir."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 from falsify_adapters.chunks import best_chunks
+from falsify_adapters.cli.ir import main as falsify_ir
 from falsify_adapters.errors import FalsifyError, InputError
 from falsify_adapters.evaluation import Evaluation
+from falsify_adapters.gate import run_gate
 from falsify_adapters.measures import parse_measure, query_scores
 from falsify_adapters.readers import read_exclusions, read_qrels, read_run
 
@@ -56,7 +59,10 @@ NOTES = {
     (56, "thousands"): ("W-LARGE-GRADES", "largest grade 5000"),
 }
 #: Notes of the gate rather than of the reader: ties are counted inside a measure's cutoff.
-GATE_NOTES = {(24, "constant"), (25, "ties")}
+GATE_NOTES = {
+    (24, "constant"): ("W-TIES", "2 of 2 queries"),
+    (25, "ties"): ("W-TIES", "2 of 3 queries"),
+}
 
 #: What a refusal must name.
 REFUSALS = {
@@ -123,11 +129,15 @@ def one_run() -> list[Any]:
     ]
 
 
-def evaluate(variant: Variant) -> Evaluation:
+def run_and_qrels(variant: Variant) -> tuple[Path, Path]:
     (qrels_path,) = variant.files("qrels")
-    (run_path,) = [
-        p for part in ("run", "predictions", "baseline", "candidate") for p in variant.files(part)
-    ]
+    parts = ("run", "predictions", "baseline", "candidate")
+    (run_path,) = [path for part in parts for path in variant.files(part)]
+    return run_path, qrels_path
+
+
+def evaluate(variant: Variant) -> Evaluation:
+    run_path, qrels_path = run_and_qrels(variant)
     qrels, run = read_qrels(qrels_path), read_run(run_path)
     frame = run.frame
     if variant.key in CHUNKS:
@@ -160,8 +170,16 @@ def test_the_tables_of_this_module_name_existing_variants() -> None:
     assert refused - set(REFUSALS) == {(20, "UTF-16 run")}, "read right, which is accepted too"
 
 
+def expected_scores(variant: Variant) -> dict[str, float]:
+    expect = variant.content["expect"]
+    if variant.key == (20, "UTF-16 run"):
+        return {"nDCG@10": expect["nDCG@10 if decoded"]}
+    # "nDCG@10 as given" and the like describe other readings
+    return {name: value for name, value in expect.items() if " " not in name}
+
+
 @pytest.mark.parametrize("variant", one_run())
-def test_case(variant: Variant) -> None:
+def test_case_by_the_library(variant: Variant) -> None:
     try:
         evaluation = evaluate(variant)
     except FalsifyError as error:
@@ -172,13 +190,7 @@ def test_case(variant: Variant) -> None:
         return
     assert variant.key not in REFUSALS
     assert variant.outcomes & {"SCORE", "WARN", "INCONCLUSIVE"}
-    expected = {
-        name: value
-        for name, value in variant.content["expect"].items()
-        if " " not in name  # "nDCG@10 as given" and the like describe other readings
-    }
-    if variant.key == (20, "UTF-16 run"):
-        expected = {"nDCG@10": variant.content["expect"]["nDCG@10 if decoded"]}
+    expected = expected_scores(variant)
     assert expected
     for measure, value in expected.items():
         assert score(evaluation, measure) == pytest.approx(value, abs=1e-6), measure
@@ -193,10 +205,58 @@ def test_case(variant: Variant) -> None:
         assert any(note.code == code and words in note.message for note in evaluation.notes)
 
 
+@pytest.mark.parametrize("variant", one_run())
+def test_case_by_the_command(variant: Variant) -> None:
+    run_path, qrels_path = run_and_qrels(variant)
+    arguments = [str(qrels_path), str(run_path), "--json", "-", "--n-boot", "200"]
+    arguments += ["--n-trials", "100", "--corpus-size", "1000"]
+    for measure in expected_scores(variant) or {"nDCG@10": 0.0}:
+        arguments += ["-m", measure]
+    if not CREATE_OPTIONS.get(variant.key, {}).get("keep_self", True):
+        arguments.append("--drop-self")
+    if variant.key in CHUNKS:
+        arguments += ["--chunks", CHUNKS[variant.key]]
+    for path in variant.files("excluded"):
+        arguments += ["--exclude", str(path)]
+    result = CliRunner().invoke(falsify_ir, arguments)
+    assert "Traceback" not in result.output
+    document = json.loads(result.stdout)
+    if variant.key in REFUSALS:
+        assert "REFUSE" in variant.outcomes
+        assert result.exit_code == 2
+        assert document["reports"] == []
+        for words in REFUSALS[variant.key]:
+            assert words in result.stderr
+        return
+    assert result.exit_code in (0, 1, 3), result.stderr
+    scores = {report["measure"]: report["score"] for report in document["reports"]}
+    assert scores == pytest.approx(expected_scores(variant), abs=1e-6)
+    if variant.key in NOTES | GATE_NOTES:
+        code, words = (NOTES | GATE_NOTES)[variant.key]
+        warned = [w for report in document["reports"] for w in report["warnings"]]
+        assert any(w["code"] == code and words in w["message"] for w in warned)
+        assert f"{code}: " in result.stderr
+
+
+@pytest.mark.parametrize("variant", one_run())
+def test_strict_refuses_what_has_a_warning(variant: Variant) -> None:
+    if variant.key not in NOTES:
+        return
+    run_path, qrels_path = run_and_qrels(variant)
+    arguments = [str(qrels_path), str(run_path), "--strict", "--corpus-size", "1000"]
+    result = CliRunner().invoke(falsify_ir, [*arguments, "--n-boot", "200", "--n-trials", "100"])
+    assert result.exit_code == 2
+    assert NOTES[variant.key][0] in result.stderr
+
+
 def test_25_order_of_lines_does_not_matter() -> None:
     folder = CASES / "25-two-tie-rules-inside-ir-measures"
     first, second = (read_run(folder / name).frame for name in ("run.trec", "run_reordered.trec"))
     pd.testing.assert_frame_equal(first, second)
+    qrels = read_qrels(folder / "qrels.trec").frame
+    reports = [run_gate(Evaluation.create(run, qrels), "nDCG@10") for run in (first, second)]
+    assert {report.verdict for report in reports} == {"UNDER-NS"}
+    assert reports[0].score == reports[1].score
 
 
 def test_43_sub_folders_are_scored_apart() -> None:
@@ -214,14 +274,19 @@ def test_43_sub_folders_are_scored_apart() -> None:
 
 
 @pytest.mark.parametrize("name", ["49-one-query", "52-all-queries-share-one-relevant-document"])
-def test_49_and_52_read_to_the_expected_scores(name: str) -> None:
+def test_49_and_52_are_never_decided(name: str) -> None:
     folder = CASES / name
     (variant,) = json.loads((folder / "expected.json").read_text())["variants"]
     qrels = read_qrels(folder / "qrels.trec").frame
     for system in ("baseline", "candidate"):
-        evaluation = Evaluation.create(read_run(folder / f"{system}.trec").frame, qrels)
+        run = read_run(folder / f"{system}.trec").frame
+        evaluation = Evaluation.create(run, qrels, corpus_size=1000)
         expected = variant["expect"][f"{system} nDCG@10"]
         assert score(evaluation, "nDCG@10") == pytest.approx(expected, abs=1e-6)
+        report = run_gate(evaluation, "nDCG@10")
+        assert report.verdict == "UNDER-NS"
+        codes = {note.code: note.message for note in report.warnings}
+        assert "share 1 relevant document" in codes["W-BENCHMARK-DEGENERATE"]
 
 
 def test_62_scoring_in_either_order_and_twice_gives_the_same_numbers() -> None:

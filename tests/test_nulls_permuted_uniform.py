@@ -104,9 +104,7 @@ def test_variance_of_permutations_is_exact(kind: str, measure: str) -> None:
     )
     matrix = naive.cross_matrix(measure, bench)
     n = len(matrix)
-    every = [
-        matrix[np.arange(n), list(perm)].mean() for perm in itertools.permutations(range(n))
-    ]
+    every = [matrix[np.arange(n), list(perm)].mean() for perm in itertools.permutations(range(n))]
     cross = bench.prepared(measure).cross
     assert permutation_variance(cross) == pytest.approx(np.var(every), abs=1e-15)
     assert permuted_gold(cross, 100, 0).mean == pytest.approx(np.mean(every))

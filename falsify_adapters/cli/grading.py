@@ -29,8 +29,8 @@ SUFFIXES = frozenset(
     }
 )
 
-#: What a command can write; JSON last, so that it says if another could not be written.
-DOCUMENTS = ("markdown", "csv", "parquet", "json")
+#: The documents that can be asked for; JSON last, so that it says if another was not written.
+DOCUMENTS = ("markdown_to", "html_to", "latex_to", "csv_to", "parquet_to", "json_to")
 
 #: The input that is refused when an option makes no sense.
 COMMAND_LINE = "command line"
@@ -42,19 +42,21 @@ class Session:
     Parameters
     ----------
     options : mapping
-        The options of the command: ``quiet, ascii_only, strict``, and ``json_to`` and its like
-        for each of :data:`DOCUMENTS`.
+        The options of the command: where to write (:data:`DOCUMENTS`), and ``quiet, ascii_only,
+        strict, playground``.
     """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.outcome = Outcome()
         self.quiet = bool(options["quiet"])
-        #: Where each document goes: a file, "-" for standard output, or None.
-        self._targets = {name: options.get(f"{name}_to") for name in DOCUMENTS}
+        self._targets: dict[str, str | None] = {name: options.get(name) for name in DOCUMENTS}
+        self._plays = bool(options["playground"]) and self._targets["html_to"] is not None
         self._ascii_only = bool(options["ascii_only"])
         self._strict = bool(options["strict"])
         # what the user has answered with an option is no reason to refuse
-        answered = {"W-EXCLUDED"} | ({"W-SELF-MATCHES"} if was_chosen("keep_self") else set())
+        answered = {"W-DEPTH", "W-EXCLUDED"} | (
+            {"W-SELF-MATCHES"} if was_chosen("keep_self") else set()
+        )
         self._accepted = ON_VERDICTS | answered
         self._told: set[tuple[str, str]] = set()
 
@@ -73,27 +75,55 @@ class Session:
         """Remember an input that is left out and decides nothing."""
         self.outcome.skipped.append(Skip(name, reason))
 
-    def grade(self, evaluation: Evaluation, measures: Iterable[Any], config: GateConfig) -> None:
+    def grade(
+        self,
+        evaluation: Evaluation,
+        measures: Iterable[Any],
+        config: GateConfig,
+        corpus_ids: Iterable[str] | None = None,
+    ) -> None:
         """Grade one evaluation by each measure."""
         name = _name(evaluation)
         with self.attempt(name):
             self.check(evaluation.system, evaluation.notes)
             for measure in measures:
                 with self.attempt(f"{name}, {measure}"):
-                    self.grade_one(evaluation, measure, config)
+                    report = self.grade_one(evaluation, measure, config)
+                    self._play(evaluation, report, config, corpus_ids)
 
-    def grade_one(self, evaluation: Evaluation, measure: Any, config: GateConfig) -> None:
+    def grade_one(self, evaluation: Evaluation, measure: Any, config: GateConfig) -> GateReport:
         """Grade one evaluation by one measure; a refusal is the caller's matter."""
         from falsify_adapters.gate import run_gate
 
-        self.add(run_gate(evaluation, measure, config))
+        return self.add(run_gate(evaluation, measure, config))
 
-    def add(self, report: GateReport) -> None:
+    def add(self, report: GateReport) -> GateReport:
         """Take a gate report in; a refusal is the caller's matter."""
         if report.role == "run":
             self.check(report.system, report.warnings)
         self.outcome.reports.append(report)
         self._warn(report)
+        return report
+
+    def _play(
+        self,
+        evaluation: Evaluation,
+        report: GateReport,
+        config: GateConfig,
+        corpus_ids: Iterable[str] | None,
+    ) -> None:
+        """Make the playground of a benchmark's first run: it costs 40 times its grading."""
+        # blind predictors know nothing of a query's own pool of documents
+        if not self._plays or evaluation.pool_sizes is not None:
+            return
+        from falsify_adapters.playground import make_playground, report_key
+        from falsify_adapters.report.groups import by_benchmark
+
+        group = next(g for g in by_benchmark(self.outcome.gate_reports()) if report in g)
+        if not {report_key(r) for r in group} & {g.key for g in self.outcome.playgrounds}:
+            self.outcome.playgrounds.append(
+                make_playground(evaluation, report, config, corpus_ids=corpus_ids)
+            )
 
     def grade_controls(
         self,
@@ -160,34 +190,45 @@ class Session:
             self.outcome.reports += macro_averages(self.outcome.gate_reports())
 
     def _write_documents(self) -> None:
-        for name, target in self._targets.items():
-            if target is not None:
-                with self.attempt(target):
-                    self._write(name, target)
-
-    def _write(self, name: str, target: str) -> None:
         from falsify_adapters.report.jsonfile import write_atomically
 
-        content = _render(name, self.outcome)
-        if target == "-":
-            write(sys.stdout, content)
-        else:
-            write_atomically(target, content)
+        for name, target in self._targets.items():
+            if target is not None:
+                with self.attempt(COMMAND_LINE if target == "-" else target):
+                    content = render(name, self.outcome)
+                    if target == "-":
+                        write(sys.stdout, content)
+                    else:
+                        write_atomically(target, content)
 
 
-def _render(name: str, outcome: Outcome) -> bytes:
-    """Return one of :data:`DOCUMENTS`; what each takes is imported when it is asked for."""
-    if name == "json":
+def render(name: str, outcome: Outcome) -> bytes:
+    """Return one of the documents of :data:`DOCUMENTS`."""
+    if name == "json_to":
         from falsify_adapters.report.jsonfile import to_json
 
         return to_json(outcome)
-    if name == "markdown":
-        from falsify_adapters.report.markdown import to_markdown
+    if name == "html_to":
+        from falsify_adapters.report.html import to_html
 
-        return to_markdown(outcome).encode("utf-8", "replace")
-    from falsify_adapters.report.table import to_csv, to_parquet
+        return to_html(outcome).encode("utf-8")
+    if name == "latex_to":
+        from falsify_adapters.report.latex import to_latex
 
-    return to_csv(outcome) if name == "csv" else to_parquet(outcome)
+        return to_latex(outcome).encode("utf-8", "replace")
+    if name == "parquet_to":
+        from falsify_adapters.report.table import to_parquet
+
+        return to_parquet(outcome)
+    if name == "csv_to":
+        from falsify_adapters.report import csvfile, table
+
+        if table.fits(outcome):
+            return table.to_csv(outcome)
+        return csvfile.to_csv(outcome).encode("utf-8", "replace")
+    from falsify_adapters.report.markdown import to_markdown
+
+    return to_markdown(outcome).encode("utf-8", "replace")
 
 
 def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) -> int:
@@ -198,9 +239,9 @@ def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) ->
     int
         The exit status.
     """
-    wanting = [f"--{name} -" for name in DOCUMENTS if options.get(f"{name}_to") == "-"]
-    if len(wanting) > 1:
-        raise UsageError(f"{' and '.join(wanting)} all want standard output")
+    streamed = [f"--{name.removesuffix('_to')} -" for name in DOCUMENTS if options.get(name) == "-"]
+    if len(streamed) > 1:
+        raise UsageError(f"{' and '.join(streamed)} both want standard output")
     session = Session(options)
     with quietly(session.quiet), session.attempt(COMMAND_LINE):
         grade(session)

@@ -57,8 +57,7 @@ NAMED = 2
 @option(READING, "--jobs", "-j", type=int, default=1, metavar="N", help="Processes [1].")
 @measure_options([], "each task's main score")
 @gate_options
-@option(WRITING, "--csv", "csv_to", metavar="FILE|-", help="A row per graded score.")
-@option(WRITING, "--parquet", "parquet_to", metavar="FILE", help="The same as Parquet.")
+@option(WRITING, "--parquet", "parquet_to", metavar="FILE", help="As --csv, typed.")
 @writing_options
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:

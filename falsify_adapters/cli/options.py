@@ -71,6 +71,12 @@ def reading_options(*, keep_self: bool) -> Callable[[Decorated], Decorated]:
         ),
         option(
             READING,
+            "--chunks",
+            metavar="REGEX",
+            help="Chunk part of ids: best chunk per document.",
+        ),
+        option(
+            READING,
             "--score-order",
             type=click.Choice(["descending", "ascending"]),
             metavar="ORDER",
@@ -135,6 +141,12 @@ def gate_options(function: Decorated) -> Decorated:
         _choice("--marginal", ["document", "set"], "What null D draws"),
         _choice("--decision", ["interval", "point"], "What must clear tau"),
         _choice("--correction", ["bonferroni", "none"], "Of the four intervals"),
+        option(
+            GRADING,
+            "--require-ceiling",
+            is_flag=True,
+            help="Also ask for tau above the best constant ranking.",
+        ),
     )(function)
 
 
@@ -166,6 +178,15 @@ def writing_options(function: Decorated) -> Decorated:
             help="JSON; with - nothing else is on stdout.",
         ),
         option(WRITING, "--markdown", "markdown_to", metavar="FILE|-", help="Markdown tables."),
+        option(WRITING, "--html", "html_to", metavar="FILE|-", help="One page with pictures."),
+        option(
+            WRITING,
+            "--playground/--no-playground",
+            default=True,
+            help="In the page: mixtures with blind predictors [yes].",
+        ),
+        option(WRITING, "--latex", "latex_to", metavar="FILE|-", help="LaTeX table (booktabs)."),
+        option(WRITING, "--csv", "csv_to", metavar="FILE|-", help="One line per report."),
         option(WRITING, "--quiet", "-q", is_flag=True, help="Print nothing but errors."),
         option(WRITING, "--ascii", "ascii_only", is_flag=True, help="Print plain ASCII."),
         option(
@@ -223,7 +244,7 @@ def gate_config(options: Mapping[str, Any]) -> GateConfig:
     from falsify_adapters.results import GateConfig
 
     names = ("tau", "alpha", "n_boot", "n_trials", "seed", "permute", "marginal", "decision")
-    return GateConfig(**{name: options[name] for name in (*names, "correction")})
+    return GateConfig(**{name: options[name] for name in (*names, "correction", "require_ceiling")})
 
 
 def chosen_measures(options: Mapping[str, Any]) -> list[Any]:

@@ -21,15 +21,17 @@ class Reading:
 
     Parameters
     ----------
-    score_order, rank_from_column
-        How a run file is ranked.
+    ranking : mapping
+        What ``read_run`` is told: ``depth``, ``score_order``, ``rank_from_column``.
+    chunks : str or None
+        What of a document's id only names its chunk.
     joining : mapping
         What :meth:`Evaluation.create` and :meth:`Dataset.evaluate` are told: ``corpus_size``,
         ``keep_self``, ``top_k``, ``exclude``.
     """
 
-    score_order: Any
-    rank_from_column: bool
+    ranking: Mapping[str, Any]
+    chunks: str | None
     joining: Mapping[str, Any]
 
     @classmethod
@@ -41,8 +43,12 @@ class Reading:
                 option = f"--{name.replace('_', '-')}"
                 raise UsageError(f"{option} must be at least 1", found=str(options[name]))
         return cls(
-            score_order=options["score_order"],
-            rank_from_column=options["rank_from_column"],
+            ranking={
+                "depth": _depth(options),
+                "score_order": options["score_order"],
+                "rank_from_column": options["rank_from_column"],
+            },
+            chunks=options["chunks"],
             joining={
                 "corpus_size": options["corpus_size"],
                 "keep_self": options["keep_self"],
@@ -59,10 +65,22 @@ class Reading:
         from falsify_adapters.adapters.files import read_run_beside
         from falsify_adapters.readers import read_run
 
-        options = {"score_order": self.score_order, "rank_from_column": self.rank_from_column}
         if qrels is None:
-            return read_run(path, **options)
-        return read_run_beside(path, qrels, **options)
+            file = read_run(path, **self.ranking)
+        else:
+            file = read_run_beside(path, qrels, **self.ranking)
+        if self.chunks is None:
+            return file
+        from falsify_adapters.chunks import best_chunks
+
+        return replace(file, frame=best_chunks(file.frame, self.chunks))
+
+
+def _depth(options: Mapping[str, Any]) -> int | None:
+    """Return how deep a run must be read, if that is known."""
+    if options["top_k"] is None or options["chunks"] is not None or options["exclude"] is not None:
+        return None
+    return int(options["top_k"]) + 1  # the query's own document may have to go
 
 
 def _exclusions(path: str | None) -> pd.DataFrame | None:

@@ -11,7 +11,7 @@ from falsify_adapters.results import GateConfig
 
 
 def coinciding_nulls(
-    coded: Coded, kernel: Kernel, config: GateConfig
+    coded: Coded, kernel: Kernel, config: GateConfig, *, stratified: bool = False
 ) -> tuple[tuple[str, ...], ...]:
     """Group the nulls by expectation, as far as the benchmark's structure tells.
 
@@ -31,7 +31,9 @@ def coinciding_nulls(
     grade_free = single and _grade_free(coded, kernel)
     full = bool((coded.gold_count > 0).all())
     same_frequency = full and len(set(coded.set_count.tolist())) == 1
-    if config.permute == "query":
+    if stratified:
+        pass  # inside strata null A has an expectation of its own
+    elif config.permute == "query":
         if same_frequency:
             join("A", "B")
         if config.marginal == "set" or grade_free:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from falsify_adapters.blind import Best, best_constant, each_query
 from falsify_adapters.bounds import Attainable, attainable
 from falsify_adapters.coded import Coded, code
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.frames import FloatArray
+from falsify_adapters.frames import FloatArray, IntArray
 from falsify_adapters.gate.distinct import coinciding_nulls
+from falsify_adapters.gate.fifth_line import verdict_with_ceiling
 from falsify_adapters.gate.verdicts import gate_verdict, null_verdict
 from falsify_adapters.kernels import Kernel
 from falsify_adapters.measures import (
@@ -33,7 +36,15 @@ from falsify_adapters.nulls import (
     random_documents,
     uniform_gold,
 )
-from falsify_adapters.resampling import ROUNDING, bootstrap_t, luck_margin, p_value
+from falsify_adapters.resampling import (
+    ROUNDING,
+    block_units,
+    bootstrap_t,
+    cluster_units,
+    luck_margin,
+    mean_ceiling,
+    p_value,
+)
 from falsify_adapters.results import NULLS, GateConfig, NullResult, Verdict
 
 #: Largest difference between a kernel and ir-measures that is rounding.
@@ -60,10 +71,14 @@ class Graded:
         The comparison with each.
     standard_errors : dict of str to float
         Of each delta.
+    ceiling : tuple of Best and float, or None
+        The query-blind ceiling, and how far the ideal ranking lies above it, if the verdict asks.
     tau : float
         The threshold used.
     verdict, reason : str
         Before the order of ties is looked at.
+    closed : bool
+        Whether no system can pass on this benchmark.
     definition_1 : bool
         The point rule.
     expectations : tuple of tuple of str
@@ -78,9 +93,11 @@ class Graded:
     draws: dict[str, NullDraws]
     nulls: dict[str, NullResult]
     standard_errors: dict[str, float]
+    ceiling: tuple[Best, float] | None
     tau: float
     verdict: Verdict
     reason: str
+    closed: bool
     definition_1: bool
     expectations: tuple[tuple[str, ...], ...]
     fell_back: bool
@@ -106,7 +123,7 @@ def grade(
     # a NaN would compare as neither near nor far
     if not float(np.abs(own_scores(coded, kernel) - own).max()) <= KERNEL_TOLERANCE:
         kernel, fell_back = IrMeasuresKernel(measure, coded.profiles), True
-    return judge(coded, kernel, own, config, fell_back=fell_back)
+    return judge(coded, kernel, own, Units.of(evaluation), config, fell_back=fell_back)
 
 
 def coded_for(
@@ -116,23 +133,83 @@ def coded_for(
     return code(
         run,
         qrels,
-        evaluation.corpus_size,
+        _pool_sizes(evaluation),
         absent_gold=evaluation.absent_gold,
         depth=measure_depth(measure),
     )
 
 
+def _pool_sizes(evaluation: Evaluation) -> int | IntArray:
+    if evaluation.pool_sizes is None:
+        return evaluation.corpus_size
+    return np.array([evaluation.pool_sizes[query_id] for query_id in evaluation.query_ids])
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The evaluated queries' clusters, blocks and strata, as numbers.
+
+    Parameters
+    ----------
+    cluster, order, stratum : ndarray, shape (n_queries,), or None
+        Number of each query's cluster, the queries in the order of time, number of each query's
+        stratum.
+    block_length : int
+        Queries per block of `order`.
+    """
+
+    cluster: IntArray | None = None
+    order: IntArray | None = None
+    stratum: IntArray | None = None
+    block_length: int = 1
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> Units:
+        """Turn what an evaluation says of its queries into numbers."""
+        known, query_ids = evaluation.dependence, evaluation.query_ids
+        if known is None:
+            return cls()
+        return cls(
+            cluster=known.cluster_codes(query_ids) if known.clusters is not None else None,
+            order=known.positions(query_ids) if known.order is not None else None,
+            stratum=known.stratum_codes(query_ids) if known.strata is not None else None,
+            block_length=known.block_length,
+        )
+
+    def resampling(self, influence: FloatArray) -> tuple[FloatArray, int | None, float | None]:
+        """Return what :func:`bootstrap_t` resamples: units, how many, and their largest share."""
+        if self.cluster is not None:
+            units, share = cluster_units(influence, self.cluster)
+            return units, None, share
+        if self.order is not None:
+            return block_units(influence, self.order, self.block_length)
+        return influence, None, None
+
+    def largest(self) -> int:
+        """Return how many queries at most vary together."""
+        return self.block_length if self.cluster is None else int(np.bincount(self.cluster).max())
+
+
 def judge(
-    coded: Coded, kernel: Kernel, own: FloatArray, config: GateConfig, *, fell_back: bool = False
+    coded: Coded,
+    kernel: Kernel,
+    own: FloatArray,
+    units: Units,
+    config: GateConfig,
+    *,
+    fell_back: bool = False,
 ) -> Graded:
     """Compare scores with the four nulls."""
-    draws = _draw_nulls(coded, kernel, own, config)
+    draws = _draw_nulls(coded, kernel, own, units, config)
     reach = attainable(
         coded, kernel, labels=config.permute == "label", sets=config.marginal == "set"
     )
     tau = _tau(draws, config)
-    nulls, errors = _compare(coded, own, draws, reach, tau, config)
-    verdict, reason = gate_verdict(nulls, len(own), tau, config)
+    nulls, errors = _compare(coded, own, draws, units, reach, tau, config)
+    ceiling = None
+    if config.require_ceiling:
+        best = best_constant(coded, kernel, each_query(coded))
+        ceiling = (best, reach.best_score - best.score)
     return Graded(
         coded=coded,
         kernel=kernel,
@@ -140,17 +217,61 @@ def judge(
         draws=draws,
         nulls=nulls,
         standard_errors=errors,
+        ceiling=ceiling,
         tau=tau,
-        verdict=verdict,
-        reason=reason,
-        definition_1=all(null.delta >= tau and null.delta > 0 for null in nulls.values()),
-        expectations=coinciding_nulls(coded, kernel, config),
+        **_decision(nulls, own, ceiling, tau, config),
+        expectations=coinciding_nulls(coded, kernel, config, stratified=units.stratum is not None),
         fell_back=fell_back,
     )
 
 
+def at_tau(graded: Graded, tau: float, config: GateConfig) -> Graded:
+    """Judge the same deltas and intervals at another threshold; nothing is drawn again."""
+    settled = _settled(graded.coded, graded.standard_errors)
+    nulls = {
+        name: replace(
+            null,
+            verdict=null_verdict(null.delta, null.low, null.high, tau, config)
+            if settled[name]
+            else "UNDER-NS",
+        )
+        for name, null in graded.nulls.items()
+    }
+    decision = _decision(nulls, graded.own, graded.ceiling, tau, config)
+    return replace(graded, nulls=nulls, tau=tau, **decision)
+
+
+def _decision(
+    nulls: dict[str, NullResult],
+    own: FloatArray,
+    ceiling: tuple[Best, float] | None,
+    tau: float,
+    config: GateConfig,
+) -> dict[str, Any]:
+    """Return the fields of :class:`Graded` that depend on nothing but figures and threshold."""
+    verdict, reason = gate_verdict(nulls, len(own), tau, config)
+    closed = any(null.attainable < tau for null in nulls.values())
+    if ceiling is not None and not closed:
+        best, room = ceiling
+        closed = room < tau
+        verdict, reason = verdict_with_ceiling(verdict, reason, best, float(own.mean()), room, tau)
+    return {
+        "verdict": verdict,
+        "reason": reason,
+        "closed": closed,
+        "definition_1": all(n.delta >= tau and n.delta > 0 for n in nulls.values()),
+    }
+
+
+def _settled(coded: Coded, standard_errors: dict[str, float]) -> dict[str, bool]:
+    """Say for each null whether its interval means anything: equal values on few queries do not."""
+    n = coded.n_queries
+    enough = n > 1 and (n >= ENOUGH_EQUAL or coded.same_rankings())
+    return {name: n > 1 and (enough or error > 0) for name, error in standard_errors.items()}
+
+
 def _draw_nulls(
-    coded: Coded, kernel: Kernel, own: FloatArray, config: GateConfig
+    coded: Coded, kernel: Kernel, own: FloatArray, units: Units, config: GateConfig
 ) -> dict[str, NullDraws]:
     cross = CrossMatrix(coded, kernel)
     n_trials, seed = config.n_trials, config.seed
@@ -159,7 +280,7 @@ def _draw_nulls(
     return {
         "A": permuted_labels(coded, kernel, own, n_trials, seed)
         if by_label
-        else permuted_gold(cross, n_trials, seed),
+        else permuted_gold(cross, n_trials, seed, units.stratum),
         "B": uniform_gold(cross, n_trials, seed),
         "C": random_documents(coded, kernel, own, n_trials, seed),
         "D": frequent_sets(cross, n_trials, seed)
@@ -179,6 +300,7 @@ def _compare(
     coded: Coded,
     own: FloatArray,
     draws: dict[str, NullDraws],
+    units: Units,
     reach: Attainable,
     tau: float,
     config: GateConfig,
@@ -187,22 +309,28 @@ def _compare(
     delta = np.array([_rounded(score - draws[name].mean) for name in NULLS])
     error = np.array([draws[name].mean_error for name in NULLS])
     influence = np.stack([draws[name].influence for name in NULLS], axis=1)
+    resampled, n_drawn, largest_share = units.resampling(influence)
     low, high, standard_error = bootstrap_t(
-        influence,
+        resampled,
         delta,
         error,
         alpha=config.alpha_each,
         n_boot=config.n_boot,
         seed=config.seed,
+        n_drawn=n_drawn,
+        largest_share=largest_share,
     )
-    low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
-    same = coded.same_rankings()
+    # a null scores at least 0, so no delta exceeds the score
+    low = np.maximum(low, -1.0)
+    independent = len(own) / units.largest()
+    high = np.minimum(high, mean_ceiling(score, independent, config.alpha_each))
+    errors = dict(zip(NULLS, standard_error.tolist(), strict=True))
+    settled = _settled(coded, errors)
     best = {**reach.delta, "C": reach.best_score - draws["C"].mean}
     results = {}
     for i, name in enumerate(NULLS):
         draw = draws[name]
         room = reach.best_score - draw.mean
-        settled = standard_error[i] > 0 or same or len(own) >= ENOUGH_EQUAL
         results[name] = NullResult(
             mean=draw.mean,
             mean_error=draw.mean_error,
@@ -215,11 +343,11 @@ def _compare(
             attainable=best[name],
             attainable_exact=reach.exact or name == "C",
             verdict=null_verdict(float(delta[i]), float(low[i]), float(high[i]), tau, config)
-            if settled and len(own) > 1
+            if settled[name]
             else "UNDER-NS",
             trials=draw.trials,
         )
-    return results, dict(zip(NULLS, standard_error.tolist(), strict=True))
+    return results, errors
 
 
 def _rounded(delta: float) -> float:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from falsify_adapters.errors import FalsifyError
 
 if TYPE_CHECKING:
+    from falsify_adapters.audit import Audit
+    from falsify_adapters.playground import Playground
     from falsify_adapters.results import GateReport
 
 SCHEMA = "falsify-adapters/report/1"
@@ -19,7 +21,7 @@ class Report(Protocol):
 
     @property
     def kind(self) -> str:
-        """Which kind of report: "gate"."""
+        """Which kind of report: "gate", "audit"."""
 
     @property
     def role(self) -> str:
@@ -86,12 +88,22 @@ class Outcome:
     reports: list[Report] = field(default_factory=list)
     errors: list[Refusal] = field(default_factory=list)
     skipped: list[Skip] = field(default_factory=list)
+    #: For the HTML report only.
+    playgrounds: list[Playground] = field(default_factory=list)
 
     def gate_reports(self) -> list[GateReport]:
         """Return the reports of the gate."""
         from falsify_adapters.results import GateReport
 
         return [report for report in self.reports if isinstance(report, GateReport)]
+
+    def audits(self) -> list[Audit]:
+        """Return the audits of benchmarks."""
+        if not any(report.kind == "audit" for report in self.reports):
+            return []
+        from falsify_adapters.audit import Audit
+
+        return [report for report in self.reports if isinstance(report, Audit)]
 
     def to_dict(self) -> Mapping[str, Any]:
         """Return the JSON document of all commands, as plain values."""

@@ -1,4 +1,4 @@
-"""All verdicts as one flat table, for CSV and Parquet: one row per graded score."""
+"""Graded rankings and bare scores as one flat table, for CSV and Parquet: a row per score."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from typing import Any
 
 from falsify_adapters.certificate import Certificate
 from falsify_adapters.errors import MissingExtraError
+from falsify_adapters.report.csvfile import harmless
+from falsify_adapters.report.models import FolderReport
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.report.text import printable
 from falsify_adapters.reproduce import Reproduction
@@ -68,6 +70,11 @@ def rows(outcome: Outcome) -> Iterator[dict[str, Any]]:
         yield dict(plain(row))
 
 
+def fits(outcome: Outcome) -> bool:
+    """Return whether the outcome is of folders, which may hold bare scores beside rankings."""
+    return any(isinstance(report, FolderReport) for report in outcome.reports)
+
+
 def to_csv(outcome: Outcome) -> bytes:
     """Return the table as CSV in UTF-8."""
     text = io.StringIO()
@@ -112,8 +119,4 @@ def _key(report: GateReport | Certificate | Reproduction) -> tuple[str | None, .
 
 
 def _cell(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    text = printable(value)
-    # a spreadsheet would run a cell that starts like a formula
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
+    return harmless(value) if isinstance(value, str) else value

@@ -14,6 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from falsify_adapters.audit import Audit
+from falsify_adapters.report.audits import LEGEND as AUDIT_LEGEND
+from falsify_adapters.report.audits import audit_table, by_measure, ceiling_line, oddities
 from falsify_adapters.report.averages import MacroAverage
 from falsify_adapters.report.groups import by_benchmark, title
 from falsify_adapters.report.outcome import Outcome
@@ -111,6 +114,8 @@ def to_terminal(
             _print_legend(console, reports, signs)
         for table in tables(outcome, most_rows=MOST_ROWS):
             _print_scores(console, table, signs)
+        if outcome.audits():
+            _print_audits(console, outcome.audits(), signs)
         for skip in outcome.skipped:
             _print_item(console, Text(signs.clean(f"left out {skip.input}: {skip.reason}")))
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
@@ -126,6 +131,8 @@ def _print_group(
     _print_item(console, Text.assemble(heading, signs.dot, facts))
     console.print(_table(group, signs, wide=wide))
     console.print()
+    if first.ceiling is not None:
+        _print_item(console, Text(signs.clean(ceiling_line(first.ceiling))), indent=1)
     for report in group:
         verdict = (report.verdict, STYLES[report.verdict])
         reason = signs.clean(_sentence(report.reason))
@@ -159,6 +166,21 @@ def _print_scores(console: Console, table: ScoreTable, signs: Signs) -> None:
     for line in table.below:
         _print_item(console, Text(signs.clean(line)), indent=1)
     console.print()
+
+
+def _print_audits(console: Console, audits: Sequence[Audit], signs: Signs) -> None:
+    for measure, group in by_measure(audits):
+        _print_item(console, Text(signs.clean(f"What {measure} gives away for free"), style="bold"))
+        console.print(audit_table(group, signs.box, signs.clean))
+        console.print()
+        for audit in group:
+            for phrase in oddities(audit):
+                head = (signs.clean(audit.title), "bold")
+                _print_item(console, Text.assemble(head, f": {signs.clean(phrase)}"), indent=1)
+    for audit in audits:
+        for note in audit.warnings:
+            _print_item(console, Text(signs.clean(f"{note} [{audit.title}]")), indent=1)
+    _print_item(console, Text(signs.clean(AUDIT_LEGEND)))
 
 
 def _print_item(console: Console, text: Text, *, indent: int = 0, hang: int = 2) -> None:
@@ -205,6 +227,8 @@ def _cell(null: NullResult, signs: Signs, *, wide: bool) -> Text:
 def _remarks(report: GateReport) -> Iterator[str]:
     """Say what neither the table nor a warning shows of one system."""
     warned = {note.code for note in report.warnings}
+    if report.ceiling is not None and report.ceiling["below"]:
+        yield _sentence(report.ceiling["sentence"])
     companion = report.companion
     if companion is not None and not companion.agrees and "W-COMPANION" not in warned:
         yield (
@@ -246,14 +270,18 @@ def _sentence(text: str) -> str:
 
 
 def _warnings(group: Sequence[GateReport]) -> list[tuple[str, str]]:
-    """Return each warning once, with the systems it belongs to unless these are all."""
+    """Return each warning once, with the systems it belongs to unless these are all.
+
+    What is odd about a control is no concern of the reader; the JSON has it.
+    """
+    runs = [report for report in group if report.role == "run"] or group
     systems: dict[tuple[str, str], list[str]] = {}
-    for report in group:
+    for report in runs:
         for note in report.warnings:
             named = systems.setdefault((note.code, note.message), [])
             if report.system not in named:
                 named.append(report.system)
-    everyone = len({report.system for report in group})
+    everyone = len({report.system for report in runs})
     return [
         (code, message if len(named) == everyone else f"{message} [{', '.join(named)}]")
         for (code, message), named in systems.items()

@@ -92,6 +92,10 @@ def test_a_warning_stands_once_and_names_its_systems() -> None:
     text = to_terminal(Outcome(reports))
     assert text.count("W-SMALL-N  43 queries\n") == 1
     assert "W-TIES  3 queries tie [a]" in text
+    reports.append(gate_report("random", role="control", warnings=(note("W-COMPANION", "no"),)))
+    with_control = to_terminal(Outcome(reports))
+    assert "W-COMPANION" not in with_control
+    assert "W-SMALL-N  43 queries\n" in with_control
 
 
 def test_what_neither_table_nor_warning_says_is_said() -> None:
