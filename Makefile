@@ -1,6 +1,7 @@
 # Everything a fresh machine needs: python3 (3.11 to 3.13) and make.
 #   make demo   grade BM25 and the controls on the bundled sample
 #   make test   lint, types, import rules, all tests
+#   make browser-test   the HTML report in Chromium (installed where missing)
 # Another interpreter: make test PYTHON=python3.12
 
 # the first interpreter of a version that fits
@@ -12,10 +13,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format types imports tests clean
+.PHONY: help demo test check lint format types imports tests browser-test clean
 
 help:
-	@sed -n '2,4p' Makefile | cut -c 3-
+	@sed -n '2,5p' Makefile | cut -c 3-
 
 $(VENV)/.created:
 	@test -n '$(PYTHON)' || { echo 'Python 3.11, 3.12 or 3.13 is needed' >&2; exit 1; }
@@ -58,6 +59,9 @@ imports: $(VENV)/.installed-test
 
 tests: $(VENV)/.installed-test
 	$(BIN)/python -m pytest
+
+browser-test: $(VENV)/.installed-test
+	PYTHON=$(BIN)/python tests/browser/run.sh
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

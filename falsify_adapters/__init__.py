@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from falsify_adapters.adapters.beir import gate_beir, load_beir
     from falsify_adapters.audit import audit_benchmark
     from falsify_adapters.ceiling import Ceiling, held_out_ceiling, query_blind_ceiling
+    from falsify_adapters.comparison import compare, matrix
     from falsify_adapters.errors import (
         FalsifyError,
         InputError,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from falsify_adapters.gate import run_gate
     from falsify_adapters.notes import FalsifyWarning, Note
     from falsify_adapters.readers import read_qrels, read_run
+    from falsify_adapters.report.plot import plot
     from falsify_adapters.results import GateConfig, GateReport, NullResult
 
 #: Where each public name lives.
@@ -47,10 +49,13 @@ _HOME = {
     "as_qrels": "frames",
     "as_run": "frames",
     "audit_benchmark": "audit",
+    "compare": "comparison",
     "gate_beir": "adapters.beir",
     "held_out_ceiling": "ceiling",
-    "query_blind_ceiling": "ceiling",
     "load_beir": "adapters.beir",
+    "matrix": "comparison",
+    "plot": "report.plot",
+    "query_blind_ceiling": "ceiling",
     "read_qrels": "readers",
     "read_run": "readers",
     "run_gate": "gate",
@@ -74,9 +79,12 @@ __all__ = [
     "as_qrels",
     "as_run",
     "audit_benchmark",
+    "compare",
     "gate_beir",
     "held_out_ceiling",
     "load_beir",
+    "matrix",
+    "plot",
     "query_blind_ceiling",
     "read_qrels",
     "read_run",

@@ -254,9 +254,12 @@ def _prefixes(run_ids: Sequence[str], qrels_ids: Sequence[str]) -> list[_Change]
     run, qrels = _common_word(run_ids), _common_word(qrels_ids)
     if run == qrels:
         return []
+    words = [
+        f"all {side} ids begin with {w!r}" for side, w in (("run", run), ("qrels", qrels)) if w
+    ]
     return [
         _Change(
-            f"all run ids begin with {run!r} and all qrels ids with {qrels!r}",
+            " and ".join(words),
             lambda text: text.removeprefix(run),
             lambda text: text.removeprefix(qrels),
         )

@@ -60,9 +60,8 @@ def test_chances_are_those_of_drawing_one_after_another(size: int) -> None:
     qrels["q8"] = dict.fromkeys(docs[6 - size :], 1)
     bench = Benchmark({q: ranking(docs) for q in qrels}, qrels, docs)
     p = bench.prepared("P@1")
-    popularity = dict(
-        zip(sorted({d for g in qrels.values() for d in g}), p.coded.popularity, strict=True)
-    )
+    gold = sorted({d for g in qrels.values() for d in g})
+    popularity = dict(zip(gold, p.coded.popularity, strict=True))
     pool = list(popularity)
     exact = dict.fromkeys(pool, 0.0)
     for order in itertools.permutations(pool, size):

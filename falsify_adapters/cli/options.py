@@ -167,6 +167,15 @@ def writing_options(function: Decorated) -> Decorated:
             help="JSON; with - nothing else is on stdout.",
         ),
         option(WRITING, "--markdown", "markdown_to", metavar="FILE|-", help="Markdown tables."),
+        option(WRITING, "--html", "html_to", metavar="FILE|-", help="One page with pictures."),
+        option(
+            WRITING,
+            "--playground/--no-playground",
+            default=True,
+            help="In the page: mixtures with blind predictors [yes].",
+        ),
+        option(WRITING, "--latex", "latex_to", metavar="FILE|-", help="LaTeX table (booktabs)."),
+        option(WRITING, "--csv", "csv_to", metavar="FILE|-", help="One line per report."),
         option(WRITING, "--quiet", "-q", is_flag=True, help="Print nothing but errors."),
         option(WRITING, "--ascii", "ascii_only", is_flag=True, help="Print plain ASCII."),
         option(

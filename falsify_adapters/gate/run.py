@@ -11,7 +11,7 @@ from falsify_adapters.frames import is_among
 from falsify_adapters.gate.companion import strict_companion
 from falsify_adapters.gate.fifth_line import fifth_line
 from falsify_adapters.gate.grading import Graded, grade
-from falsify_adapters.gate.tie_range import tie_range
+from falsify_adapters.gate.tie_range import tie_extremes
 from falsify_adapters.gate.verdicts import verdict_under_ties
 from falsify_adapters.gate.warnings import gate_notes
 from falsify_adapters.measures import Measure, parse_measure
@@ -53,7 +53,8 @@ def run_gate(
     parsed = parse_measure(measure)
     main = grade(evaluation.run, evaluation.qrels, evaluation, parsed, config)
     companion = strict_companion(evaluation, parsed, main, config) if config.companion else None
-    ties = tie_range(evaluation, parsed, main, config)
+    extremes = tie_extremes(evaluation, parsed, main, config)
+    ties = extremes.range() if extremes else None
     verdict, reason = verdict_under_ties(main.verdict, main.reason, ties)
     notes = [*evaluation.notes, *gate_notes(main, companion, ties, config)]
     answered = is_among(evaluation.query_ids, evaluation.run["query_id"].cat.categories)

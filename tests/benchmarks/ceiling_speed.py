@@ -1,8 +1,8 @@
 """Time the query-blind ceiling against reading the qrels file with pandas.
 
-Run from the project's root: ``python tests/benchmarks/ceiling_speed.py``. Prints a Markdown table;
-each time is CPU seconds, the best of five. "frame" is the ceiling of what pandas has read (validation, sorting,
-integer codes, ceiling, bounds), "common frame" that of qrels which were validated before.
+Run from the project's root: ``python tests/benchmarks/ceiling_speed.py``. Prints a Markdown table
+of CPU seconds, each the best of five. "frame" is the ceiling of what pandas has read (validation,
+sorting, integer codes, ceiling, bounds), "common frame" that of qrels which were validated before.
 """
 
 from __future__ import annotations
