@@ -74,6 +74,13 @@ def bm25(
     InputError
         If no document has a word, or no query shares one with any document.
 
+    Notes
+    -----
+    Memory, measured on synthetic corpora of FEVER's shape (``tests/benchmarks/bm25_memory.py``):
+    indexing peaks at 0.40 GB for a fiftieth of its 5,416,568 documents and at 0.88 GB for a tenth,
+    on a straight line 6.3 GB for all of them. The index takes 0.29 GB on disk for a tenth, and is
+    memory-mapped for searching (0.42 GB with the pages that 20 queries touched).
+
     Examples
     --------
     >>> bm25({"d1": "a cat sat", "d2": "a dog ran"}, {"q1": "dogs running", "q2": "cats"})
