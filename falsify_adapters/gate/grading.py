@@ -202,7 +202,11 @@ def judge(
     """Compare scores with the four nulls."""
     draws = _draw_nulls(coded, kernel, own, units, config)
     reach = attainable(
-        coded, kernel, labels=config.permute == "label", sets=config.marginal == "set"
+        coded,
+        kernel,
+        labels=config.permute == "label",
+        sets=config.marginal == "set",
+        stratum=units.stratum,
     )
     tau = _tau(draws, config)
     nulls, errors = _compare(coded, own, draws, units, reach, tau, config)

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 import pandas as pd
 
+from falsify_adapters.errors import UsageError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import is_among
 from falsify_adapters.gate.companion import strict_companion
@@ -40,6 +41,8 @@ def run_gate(
     ------
     MeasureError
         If the gate cannot grade the measure.
+    UsageError
+        If labels are to be permuted on an evaluation with strata.
 
     Examples
     --------
@@ -51,6 +54,12 @@ def run_gate(
     """
     config = config or GateConfig()
     parsed = parse_measure(measure)
+    if config.permute == "label" and evaluation.dependence and evaluation.dependence.strata:
+        raise UsageError(
+            'strata go with permute="query"',
+            found='permute="label"',
+            hint="labels are renamed over the whole benchmark",
+        )
     main = grade(evaluation.run, evaluation.qrels, evaluation, parsed, config)
     companion = strict_companion(evaluation, parsed, main, config) if config.companion else None
     extremes = tie_extremes(evaluation, parsed, main, config)
