@@ -16,11 +16,12 @@ import numpy as np
 import pandas as pd
 
 from falsify_adapters.ceiling import Ceiling, coded_ceiling
-from falsify_adapters.coded import code_qrels, segment_sums
+from falsify_adapters.coded import code_qrels
 from falsify_adapters.errors import MeasureError, UsageError
 from falsify_adapters.frames import as_qrels
 from falsify_adapters.measures import Measure, make_kernel, measure_depth, parse_measure
 from falsify_adapters.notes import Note
+from falsify_adapters.nulls import expected_random
 from falsify_adapters.results import plain
 
 CertificateVerdict = Literal["CERTIFIED", "NOT CERTIFIED", "FAIL"]
@@ -213,16 +214,8 @@ class Certifier:
     def random_mean(self) -> float:
         """E[C] for rankings as deep as the measure looks: no shallower run can exceed it."""
         coded = self._coded
-        gain = self._kernel.gain(coded.gold_grade) * coded.gold_present
-        relevant = segment_sums((gain > 0).astype(np.float64), coded.gold_query, coded.n_queries)
         depth = np.full(coded.n_queries, min(self._depth, self.corpus_size))
-        means = self._kernel.random_mean(
-            self.corpus_size,
-            relevant.astype(np.int64),
-            segment_sums(gain, coded.gold_query, coded.n_queries),
-            coded.profile_of,
-            depth,
-        )
+        means = expected_random(coded, self._kernel, depth)
         return float(means.mean())
 
     def certify(
