@@ -270,11 +270,6 @@ def _ranked(
     return to_query[query].astype(np.int64), rank, to_gold[doc].astype(np.int64)
 
 
-def with_order(run: pd.DataFrame, order: IntArray) -> pd.DataFrame:
-    """Return the run with its rows in another order (ranks follow the rows)."""
-    return run.iloc[order].reset_index(drop=True)
-
-
 def _distinct(rows: IntArray, start: IntArray) -> tuple[IntArray, IntArray]:
     """Return the number of each list among the distinct ones (-1: empty), and their firsts.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from falsify_adapters.coded import Coded, segment_sums, unique_rows
 from falsify_adapters.frames import FloatArray, IntArray
-from falsify_adapters.kernels import Hits, Kernel, none_drawn
+from falsify_adapters.kernels import Hits, Kernel, RandomDraw, none_drawn
 from falsify_adapters.nulls.draws import (
     NullDraws,
     bernoulli_cells,
@@ -64,7 +64,7 @@ def expected_random(coded: Coded, kernel: Kernel, k: IntArray) -> FloatArray:
     total = segment_sums(gain, coded.gold_query, coded.n_queries)
     relevant = segment_sums((gain > 0).astype(np.float64), coded.gold_query, coded.n_queries)
     return kernel.random_mean(
-        coded.corpus_size, relevant.astype(np.int64), total, coded.profile_of, k
+        RandomDraw(coded.corpus_size, k, relevant.astype(np.int64), total, coded.profile_of)
     )
 
 
