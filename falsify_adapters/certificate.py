@@ -217,7 +217,7 @@ class Certifier:
         relevant = segment_sums((gain > 0).astype(np.float64), coded.gold_query, coded.n_queries)
         depth = np.full(coded.n_queries, min(self._depth, self.corpus_size))
         means = self._kernel.random_mean(
-            self.corpus_size,
+            np.full(coded.n_queries, self.corpus_size),
             relevant.astype(np.int64),
             segment_sums(gain, coded.gold_query, coded.n_queries),
             coded.profile_of,
