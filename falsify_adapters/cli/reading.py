@@ -76,11 +76,26 @@ class Reading:
         return replace(file, frame=best_chunks(file.frame, self.chunks))
 
 
-def _depth(options: Mapping[str, Any]) -> int | None:
-    """Return how deep a run must be read, if that is known."""
-    if options["top_k"] is None or options["chunks"] is not None or options["exclude"] is not None:
+def _depth(path: str, options: Mapping[str, Any]) -> int | None:
+    """Return how deep a run must be read, if that is known and worth it."""
+    if options["chunks"] is not None or options["exclude"] is not None or options["strict"]:
         return None
-    return int(options["top_k"]) + 1  # the query's own document may have to go
+    own = 0 if options["keep_self"] else 1  # the query's own document may have to go
+    if options["top_k"] is not None:
+        return int(options["top_k"]) + own
+    if not _is_large(path) or options["corpus_size"] is None:
+        return None
+    from falsify_adapters.measures import measure_depth, parse_measure
+
+    depths = [measure_depth(parse_measure(measure)) for measure in options["measure"]]
+    return None if None in depths else max(LOOKED_AT, *depths) + own
+
+
+def _is_large(path: str) -> bool:
+    try:
+        return Path(path).stat().st_size >= LARGE_FILE
+    except OSError:  # standard input, or no such file: said when it is read
+        return False
 
 
 def _exclusions(path: str | None) -> pd.DataFrame | None:
