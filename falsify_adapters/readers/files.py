@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from falsify_adapters.errors import InputError, UsageError
