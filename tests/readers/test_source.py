@@ -122,7 +122,7 @@ def test_a_stream_that_gives_one_byte_at_a_time(data: bytes) -> None:
     class Slow(io.RawIOBase):
         rest = data
 
-        def read(self, size: int = -1) -> bytes:
+        def read(self, _: int = -1) -> bytes:
             byte, self.rest = self.rest[:1], self.rest[1:]
             return byte
 
