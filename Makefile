@@ -1,7 +1,7 @@
 # Everything a fresh machine needs: python3 (3.11 to 3.13) and make.
 #   make demo   grade BM25 and the controls on the bundled sample
 #   make test   lint, types, import rules, all tests
-#   make browser-test   the HTML report in Chromium (installed where missing)
+#   make browser-test   the HTML page in Chromium (installs what is missing)
 # Another interpreter: make test PYTHON=python3.12
 
 # the first interpreter of a version that fits

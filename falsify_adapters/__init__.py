@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from falsify_adapters.adapters.beir import gate_beir, load_beir
+    from falsify_adapters.adapters.mteb import load_mteb
     from falsify_adapters.audit import audit_benchmark
     from falsify_adapters.ceiling import Ceiling, held_out_ceiling, query_blind_ceiling
     from falsify_adapters.comparison import compare, matrix
@@ -53,6 +54,7 @@ _HOME = {
     "gate_beir": "adapters.beir",
     "held_out_ceiling": "ceiling",
     "load_beir": "adapters.beir",
+    "load_mteb": "adapters.mteb",
     "matrix": "comparison",
     "plot": "report.plot",
     "query_blind_ceiling": "ceiling",
@@ -83,6 +85,7 @@ __all__ = [
     "gate_beir",
     "held_out_ceiling",
     "load_beir",
+    "load_mteb",
     "matrix",
     "plot",
     "query_blind_ceiling",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import optimize, special
 
 from falsify_adapters.frames import FloatArray, IntArray
 
@@ -70,7 +70,7 @@ def bootstrap_t(
     lower_t = np.quantile(t, alpha / 2, axis=0, method="lower")
     upper_t = np.quantile(t, 1 - alpha / 2, axis=0, method="higher")
     scale = np.where(standard_error > 0, standard_error, 1.0)
-    noise = stats.norm.ppf(1 - alpha / 2) * error
+    noise = special.ndtri(1 - alpha / 2) * error
     # no interval needs to be wider than the inequality that holds for any distribution
     share = largest_share or 1 / np.sqrt(drawn)
     far = BOUNDED_DIFFERENCE * share * np.sqrt(np.log(2 / alpha) / 2)

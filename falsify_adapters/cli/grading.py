@@ -30,7 +30,7 @@ SUFFIXES = frozenset(
 )
 
 #: The documents that can be asked for; JSON last, so that it says if another was not written.
-DOCUMENTS = ("markdown_to", "html_to", "latex_to", "csv_to", "json_to")
+DOCUMENTS = ("markdown_to", "html_to", "latex_to", "csv_to", "parquet_to", "json_to")
 
 #: The input that is refused when an option makes no sense.
 COMMAND_LINE = "command line"
@@ -49,7 +49,7 @@ class Session:
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.outcome = Outcome()
         self.quiet = bool(options["quiet"])
-        self._targets: dict[str, str | None] = {name: options[name] for name in DOCUMENTS}
+        self._targets: dict[str, str | None] = {name: options.get(name) for name in DOCUMENTS}
         self._plays = bool(options["playground"]) and self._targets["html_to"] is not None
         self._ascii_only = bool(options["ascii_only"])
         self._strict = bool(options["strict"])
@@ -85,7 +85,7 @@ class Session:
         """Grade one evaluation by each measure."""
         name = _name(evaluation)
         with self.attempt(name):
-            self._check(evaluation.system, evaluation.notes)
+            self.check(evaluation.system, evaluation.notes)
             for measure in measures:
                 with self.attempt(f"{name}, {measure}"):
                     report = self.grade_one(evaluation, measure, config)
@@ -95,9 +95,12 @@ class Session:
         """Grade one evaluation by one measure; a refusal is the caller's matter."""
         from falsify_adapters.gate import run_gate
 
-        report = run_gate(evaluation, measure, config)
-        if evaluation.role == "run":
-            self._check(report.system, report.warnings)
+        return self.add(run_gate(evaluation, measure, config))
+
+    def add(self, report: GateReport) -> GateReport:
+        """Take a gate report in; a refusal is the caller's matter."""
+        if report.role == "run":
+            self.check(report.system, report.warnings)
         self.outcome.reports.append(report)
         self._warn(report)
         return report
@@ -139,7 +142,7 @@ class Session:
                 ):
                     self.grade_one(control, measure, config)
 
-    def _check(self, system: str, notes: Iterable[Note]) -> None:
+    def check(self, system: str, notes: Iterable[Note]) -> None:
         """Refuse an input that has warnings, if the user asked for that."""
         if self._strict:
             refuse_notes(notes, system, accepted=self._accepted)
@@ -213,10 +216,16 @@ def render(name: str, outcome: Outcome) -> bytes:
         from falsify_adapters.report.latex import to_latex
 
         return to_latex(outcome).encode("utf-8", "replace")
-    if name == "csv_to":
-        from falsify_adapters.report.csvfile import to_csv
+    if name == "parquet_to":
+        from falsify_adapters.report.table import to_parquet
 
-        return to_csv(outcome).encode("utf-8", "replace")
+        return to_parquet(outcome)
+    if name == "csv_to":
+        from falsify_adapters.report import csvfile, table
+
+        if table.fits(outcome):
+            return table.to_csv(outcome)
+        return csvfile.to_csv(outcome).encode("utf-8", "replace")
     from falsify_adapters.report.markdown import to_markdown
 
     return to_markdown(outcome).encode("utf-8", "replace")
@@ -230,7 +239,7 @@ def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) ->
     int
         The exit status.
     """
-    streamed = [f"--{name.removesuffix('_to')} -" for name in DOCUMENTS if options[name] == "-"]
+    streamed = [f"--{name.removesuffix('_to')} -" for name in DOCUMENTS if options.get(name) == "-"]
     if len(streamed) > 1:
         raise UsageError(f"{' and '.join(streamed)} both want standard output")
     session = Session(options)
