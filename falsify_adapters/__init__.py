@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     )
     from falsify_adapters.evaluation import Evaluation
     from falsify_adapters.frames import as_qrels, as_run
-    from falsify_adapters.gate import run_gate
+    from falsify_adapters.gate import calibration_curve, run_gate
     from falsify_adapters.notes import FalsifyWarning, Note
     from falsify_adapters.readers import read_qrels, read_run
     from falsify_adapters.results import GateConfig, GateReport, NullResult
@@ -43,6 +43,7 @@ _HOME = {
     "VerdictError": "errors",
     "as_qrels": "frames",
     "as_run": "frames",
+    "calibration_curve": "gate",
     "gate_beir": "adapters.beir",
     "load_beir": "adapters.beir",
     "read_qrels": "readers",
@@ -66,6 +67,7 @@ __all__ = [
     "__version__",
     "as_qrels",
     "as_run",
+    "calibration_curve",
     "gate_beir",
     "load_beir",
     "read_qrels",

@@ -6,9 +6,11 @@ one from rank to rank), so that its providers' different rules for ties never ma
 
 from __future__ import annotations
 
+import subprocess
 import warnings
 from collections.abc import Callable, Iterable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import ir_measures
@@ -303,6 +305,13 @@ def _calculate(
             metric.query_id: float(metric.value)
             for metric in ir_measures.iter_calc([measure], qrels, run)
         }
+    except subprocess.CalledProcessError as error:
+        # some providers are programs of their own, with their own ideas of what an id is
+        raise MeasureError(
+            f"ir-measures' provider for {measure} fails",
+            found=f"status {error.returncode} of {Path(error.cmd[0]).name}",
+            hint=f"these fit: {_FITTING}",
+        ) from None
     except ValueError as error:
         if "Unsupported measures" not in str(error):
             raise

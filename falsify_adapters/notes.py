@@ -26,10 +26,12 @@ CODES: dict[str, str] = {
     "W-NO-RELEVANT": "queries without a relevant document (counted as 0)",
     "W-RANK-AS-SCORE": "the file has ranks and no scores: ranked by rank",
     "W-RANK-DISAGREES": "the rank column and the scores disagree in part (scores count)",
+    "W-RARE-EVENTS": "an interval rests on a few queries: it covers less often than it says",
     "W-RARE-WINS": "too few queries to exclude rare wins behind a FAIL",
     "W-SCORE-PRECISION": "scores that only double precision tells apart: other tools see ties",
     "W-SELF-MATCHES": "queries that retrieve a document with their own id",
     "W-SMALL-N": "few queries: null A holds a visible share of self-pairs",
+    "W-TAU-AUTO": "tau was computed from the benchmark and the run, not set before",
     "W-TIES": "tied scores inside the cutoff: the order of ties moves the score",
     "W-UNREACHABLE": "no system can clear tau against a null on this benchmark",
 }
@@ -40,8 +42,10 @@ ON_VERDICTS = frozenset(
         "W-COINCIDING-NULLS",
         "W-COMPANION",
         "W-FEW-BOOT",
+        "W-RARE-EVENTS",
         "W-RARE-WINS",
         "W-SMALL-N",
+        "W-TAU-AUTO",
         "W-UNREACHABLE",
     }
 )

@@ -53,11 +53,28 @@ def bootstrap_t(
     inequality (McDiarmid 1989), which holds whatever the distribution: one query moves a score in
     [0, 1] by at most 1/N, and a null's mean by 2/N.
     """
-    n = len(influence)
+    centred, standard_error = centred_influence(influence)
+    t = t_values(centred, n_boot, seed)
+    low, high = t_interval(t, len(influence), estimate, standard_error, error, alpha)
+    return low, high, standard_error
+
+
+def centred_influence(influence: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return influence values less their mean, and the standard error of each column's mean."""
     centred = influence - influence.mean(axis=0)
     centred[np.abs(centred) < ROUNDING] = 0.0
-    standard_error = np.sqrt((centred**2).mean(axis=0) / n)
-    t = _t_values(centred, n_boot, seed)
+    return centred, np.sqrt((centred**2).mean(axis=0) / len(centred))
+
+
+def t_interval(
+    t: FloatArray,
+    n: int,
+    estimate: FloatArray,
+    standard_error: FloatArray,
+    error: FloatArray,
+    alpha: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Turn resampled t values, shape (n_boot, n_columns), into the ends of the intervals."""
     # conservative ends: no interpolation, least of all between a number and infinity
     lower_t = np.quantile(t, alpha / 2, axis=0, method="lower")
     upper_t = np.quantile(t, 1 - alpha / 2, axis=0, method="higher")
@@ -67,7 +84,7 @@ def bootstrap_t(
     far = BOUNDED_DIFFERENCE * np.sqrt(np.log(2 / alpha) / (2 * n))
     low = estimate - _widened(np.minimum(upper_t * scale, far), noise)
     high = estimate + _widened(np.minimum(-lower_t * scale, far), noise)
-    return low, high, standard_error
+    return low, high
 
 
 def _widened(half_width: FloatArray, noise: FloatArray) -> FloatArray:
@@ -75,7 +92,7 @@ def _widened(half_width: FloatArray, noise: FloatArray) -> FloatArray:
     return np.where(half_width < 0, -1.0, 1.0) * np.hypot(half_width, noise)
 
 
-def _t_values(centred: FloatArray, n_boot: int, seed: int) -> FloatArray:
+def t_values(centred: FloatArray, n_boot: int, seed: int) -> FloatArray:
     """Return the t value of each resample and column, shape (n_boot, n_columns)."""
     n = len(centred)
     rng = np.random.default_rng([seed, *b"boot"])

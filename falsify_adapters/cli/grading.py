@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ class Session:
     Parameters
     ----------
     options : mapping
-        The options of the command: ``json_to, markdown_to, quiet, ascii_only, strict``.
+        The options of the command: ``json_to, markdown_to, quiet, ascii_only, strict, curve``.
     """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
@@ -49,6 +50,7 @@ class Session:
         self._markdown_to: str | None = options["markdown_to"]
         self._ascii_only = bool(options["ascii_only"])
         self._strict = bool(options["strict"])
+        self._curve = bool(options.get("curve"))
         # what the user has answered with an option is no reason to refuse
         answered = {"W-EXCLUDED"} | ({"W-SELF-MATCHES"} if was_chosen("keep_self") else set())
         self._accepted = ON_VERDICTS | answered
@@ -85,6 +87,10 @@ class Session:
         report = run_gate(evaluation, measure, config)
         if evaluation.role == "run":
             self._check(report.system, report.warnings)
+            if self._curve:
+                from falsify_adapters.gate import calibration_curve
+
+                report = replace(report, curve=calibration_curve(evaluation, measure, config))
         self.outcome.reports.append(report)
         self._warn(report)
 

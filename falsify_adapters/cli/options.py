@@ -124,6 +124,12 @@ def grading_options(function: Decorated) -> Decorated:
         _choice("--marginal", ["document", "set"], "What null D draws"),
         _choice("--decision", ["interval", "point"], "What must clear tau"),
         _choice("--correction", ["bonferroni", "none"], "Of the four intervals"),
+        option(
+            GRADING,
+            "--curve",
+            is_flag=True,
+            help="Also grade subsamples of the queries.",
+        ),
     )(function)
 
 

@@ -1,5 +1,6 @@
 """The gate: a system's score against the four nulls, with intervals and a verdict."""
 
+from falsify_adapters.gate.curve import calibration_curve
 from falsify_adapters.gate.run import run_gate
 
-__all__ = ["run_gate"]
+__all__ = ["calibration_curve", "run_gate"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 
 import numpy as np
@@ -14,7 +15,8 @@ from falsify_adapters.gate.tie_range import tie_range
 from falsify_adapters.gate.verdicts import verdict_under_ties
 from falsify_adapters.gate.warnings import gate_notes
 from falsify_adapters.measures import Measure, parse_measure
-from falsify_adapters.results import NULLS, GateConfig, GateReport
+from falsify_adapters.power import power_of, power_sentence
+from falsify_adapters.results import NULLS, GateConfig, GateReport, Power
 
 
 def run_gate(
@@ -54,6 +56,10 @@ def run_gate(
     companion = strict_companion(evaluation, parsed, main, config) if config.companion else None
     ties = tie_range(evaluation, parsed, main, config)
     verdict, reason = verdict_under_ties(main.verdict, main.reason, ties)
+    power = None
+    if verdict == "UNDER-NS":
+        power = power_of(main.nulls, main.standard_errors, len(main.own), main.tau, config)
+        reason = _with_power(reason, power, main)
     notes = [*evaluation.notes, *gate_notes(main, companion, ties, config)]
     answered = np.isin(evaluation.query_ids, evaluation.run["query_id"].cat.categories)
     return GateReport(
@@ -83,7 +89,14 @@ def run_gate(
         settings=asdict(config),
         provenance=evaluation.provenance,
         per_query=_per_query(evaluation, main),
+        power=power,
     )
+
+
+def _with_power(reason: str, power: Power, main: Graded) -> str:
+    attainable = main.nulls[power.null].attainable if power.null else math.nan
+    sentence = power_sentence(power, len(main.own), attainable)
+    return f"{reason}; {sentence}" if sentence else reason
 
 
 def _per_query(evaluation: Evaluation, main: Graded) -> pd.DataFrame:

@@ -23,6 +23,7 @@ def gate_notes(
     """Return the warnings of one graded run."""
     return [
         *_about_benchmark(main),
+        *_about_tau(main, config),
         *_about_queries(main, config),
         *_about_resampling(main, config),
         *_about_ties(main, ties),
@@ -49,6 +50,22 @@ def _about_benchmark(main: Graded) -> Iterator[Note]:
             "W-COINCIDING-NULLS",
             f"the four nulls test {main.distinct} different expectations here ({why}): those with"
             " equal means are one number, not several",
+        )
+
+
+def _about_tau(main: Graded, config: GateConfig) -> Iterator[Note]:
+    if config.tau == "auto":
+        source = max(NULLS, key=lambda name: main.nulls[name].luck_margin)
+        margin = main.nulls[source].luck_margin
+        why = (
+            f"the luck margin of null {source}"
+            if margin >= main.tau
+            else f"the least that auto takes; the largest luck margin is {margin:.4f}"
+        )
+        yield Note(
+            "W-TAU-AUTO",
+            f"tau = {main.tau:.4f} was computed from this benchmark and this run ({why}), not set"
+            " before benchmarking: two runs may get two thresholds",
         )
 
 
@@ -96,6 +113,11 @@ def _about_ties(main: Graded, ties: Ties | None) -> Iterator[Note]:
         effect = "their order does not move the score"
     else:
         effect = f"the score lies between {ties.low_score:.4f} and {ties.high_score:.4f}"
+    if not ties.exact:
+        effect += (
+            " (with the higher grades last or first, which is not known to be the worst and the"
+            " best order for this measure)"
+        )
     yield Note(
         "W-TIES", f"ties in the top ranks of {ties.queries} of {len(main.own)} queries: {effect}"
     )
