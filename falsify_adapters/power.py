@@ -24,8 +24,9 @@ def power_of(
 ) -> Power:
     """Return what the interval verdict can show with these queries, and how many would decide.
 
-    The part of an interval below (or above) its delta is taken to shrink with the square root of
-    the number of queries, and the true delta to be the measured one.
+    Half an interval is taken to shrink with the square root of the number of queries. For the
+    number of queries the true delta is taken to be the measured one. For another true delta, the
+    variance is taken to follow the score as a share of wins would: S (1 - S).
 
     Parameters
     ----------
@@ -45,9 +46,12 @@ def power_of(
     if not spread or closed or n_queries < 2 or config.decision == "point":
         return Power(ENOUGH, None, None, None)
     reserve = {name: stats.norm.ppf(ENOUGH) * standard_errors[name] for name in spread}
-    needed = {
-        name: tau + max(nulls[name].delta - nulls[name].low, 0.0) + reserve[name] for name in spread
+    sure = stats.norm.ppf(1 - config.alpha_each / 2)
+    reach = {
+        name: max(nulls[name].delta - nulls[name].low, sure * standard_errors[name]) + reserve[name]
+        for name in spread
     }
+    needed = {name: _detectable(nulls[name], reach[name], tau) for name in spread}
     hardest = max(needed, key=lambda name: needed[name])
     queries = {
         name: _queries(nulls[name], reserve[name], n_queries, tau)
@@ -93,6 +97,30 @@ deltas hold, about 420 queries would decide'
         return f"{first}; the measured deltas are too close to tau for any number of queries"
     about = _two_digits(power.queries)
     return f"{first}; if the measured deltas hold, about {about:,} queries would decide"
+
+
+def _detectable(null: NullResult, reach: float, tau: float) -> float:
+    """Return the true delta whose interval ends above tau with the chance asked for.
+
+    Parameters
+    ----------
+    null : NullResult
+        The comparison as measured.
+    reach : float
+        How far above tau the delta would have to be if its spread were the measured one.
+    tau : float
+        The threshold.
+    """
+    score = null.mean + null.delta
+    measured = score * (1.0 - score)
+    delta = tau + reach
+    if measured <= 0:
+        return delta
+    # a system with a larger delta has a larger score, and another spread
+    for _ in range(50):
+        other = min(max(score + delta - null.delta, 0.0), 1.0)
+        delta = tau + reach * math.sqrt(other * (1.0 - other) / measured)
+    return delta
 
 
 def _queries(null: NullResult, reserve: float, n_queries: int, tau: float) -> float:

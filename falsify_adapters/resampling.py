@@ -114,6 +114,30 @@ def t_values(centred: FloatArray, n_boot: int, seed: int) -> FloatArray:
     return np.where(flat, np.where(mean == 0, 0.0, np.copysign(np.inf, mean)), t)
 
 
+def effective_queries(influence: FloatArray) -> FloatArray:
+    """Return on how many queries the spread of each column rests.
+
+    ``(sum c^2)^2 / sum c^4`` of the centred values (a participation ratio): about the number of
+    wins if wins are rare, a third of the queries if the values are normal, 0 without spread.
+    The bootstrap cannot know what it has seen less than about five times.
+
+    Parameters
+    ----------
+    influence : ndarray, shape (n_queries, n_columns)
+        Influence of each query on each estimate.
+
+    Examples
+    --------
+    >>> one_win = np.array([[1.0]] + [[0.0]] * 99)
+    >>> effective_queries(one_win).round(2)
+    array([1.02])
+    """
+    squares = centred_influence(influence)[0] ** 2
+    fourth = (squares**2).sum(axis=0)
+    total = squares.sum(axis=0) ** 2
+    return np.divide(total, fourth, out=np.zeros(len(total)), where=fourth > 0)
+
+
 def p_value(score: float, trials: FloatArray) -> float:
     """Return ``(1 + #{trial >= score}) / (1 + n_trials)``, which is never 0.
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from falsify_adapters.gate.grading import Graded
 from falsify_adapters.gate.verdicts import names
 from falsify_adapters.notes import Note
-from falsify_adapters.resampling import ROUNDING
+from falsify_adapters.resampling import ROUNDING, effective_queries
 from falsify_adapters.results import NULLS, Companion, GateConfig, Ties
 
 #: Below so many queries the self-pairs of null A are worth a word.
 SMALL_N = 100
+#: An interval that rests on fewer queries covers less often than it says (docs/studies).
+FEW_EVENTS = 5.0
 #: How far an interval's end moves between seeds, in standard errors, with 1,000 resamples.
 SEED_WOBBLE = 0.15
 
@@ -25,6 +29,7 @@ def gate_notes(
         *_about_benchmark(main),
         *_about_tau(main, config),
         *_about_queries(main, config),
+        *_about_events(main, config),
         *_about_resampling(main, config),
         *_about_ties(main, ties),
         *_about_companion(companion),
@@ -86,6 +91,21 @@ def _about_queries(main: Graded, config: GateConfig) -> Iterator[Note]:
                 f"{n} queries cannot exclude a system that wins rarely: below {enough} queries a"
                 f" FAIL may hide wins on a share {main.tau:g} of all queries",
             )
+
+
+def _about_events(main: Graded, config: GateConfig) -> Iterator[Note]:
+    if config.decision == "point" or len(main.own) < 2 or main.coded.same_rankings():
+        return
+    influence = np.stack([main.draws[name].influence for name in NULLS], axis=1)
+    resting = dict(zip(NULLS, effective_queries(influence).tolist(), strict=True))
+    few = [name for name, count in resting.items() if count < FEW_EVENTS]
+    if few:
+        least = min(resting[name] for name in few)
+        yield Note(
+            "W-RARE-EVENTS",
+            f"the interval of {names(few)} rests on about {least:.0f} of {len(main.own)} queries"
+            " (scores are nearly all alike): it may cover the true delta less often than it says",
+        )
 
 
 def _about_resampling(main: Graded, config: GateConfig) -> Iterator[Note]:

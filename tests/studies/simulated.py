@@ -86,6 +86,10 @@ class Process:
         gold = self.gold(rng, n)
         return coded(gold, self.run(rng, gold))
 
+    def able(self, share: float) -> Process:
+        """Return the same process with a system that finds `share` times as much."""
+        return replace(self, ability=lambda rng, n: share * self.ability(rng, n))
+
     def kernel(self, benchmark: Coded) -> Kernel:
         """Return the measure for one benchmark."""
         return make_kernel(parse_measure(self.measure), benchmark.profiles)
@@ -108,9 +112,9 @@ def popularity_sample(rng: np.random.Generator, weight: np.ndarray, n: int) -> t
     return np.repeat(np.arange(n), DEPTH), np.tile(np.arange(DEPTH, dtype=float), n), doc
 
 
-def uniform_sample(rng: np.random.Generator, n: int, corpus: int = CORPUS_SIZE) -> tuple[Any, ...]:
+def uniform_sample(rng: np.random.Generator, n: int) -> tuple[Any, ...]:
     """Draw DEPTH documents of the corpus for each query."""
-    doc = rng.integers(0, corpus, n * DEPTH)
+    doc = rng.integers(0, CORPUS_SIZE, n * DEPTH)
     return np.repeat(np.arange(n), DEPTH), np.tile(np.arange(DEPTH, dtype=float), n), doc
 
 
@@ -126,22 +130,29 @@ def joined(*parts: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(np.concatenate(column) for column in zip(*full, strict=True))
 
 
-def coded(gold: Gold, candidates: tuple[Any, ...], corpus_size: int = CORPUS_SIZE) -> Coded:
-    """Rank the candidates (low keys first, repeats dropped) and return the integer codes."""
+def ranked(candidates: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rank the candidates (low keys first, repeats dropped): query, rank, document."""
     query, key, doc = candidates
     order = np.lexsort((key, query))
     query, doc = query[order], doc[order]
-    _, first = np.unique(query * corpus_size + doc, return_index=True)
+    _, first = np.unique(query * CORPUS_SIZE + doc, return_index=True)
     keep = np.sort(first)
     query, doc = query[keep], doc[keep]
     rank = rank_in_query(query)
+    top = rank <= DEPTH
+    return query[top], rank[top], doc[top]
+
+
+def coded(gold: Gold, candidates: tuple[Any, ...]) -> Coded:
+    """Rank the candidates and return the integer codes of the evaluation."""
+    query, rank, doc = ranked(candidates)
     names, gold_doc = np.unique(gold.doc, return_inverse=True)
     place = np.minimum(np.searchsorted(names, doc), len(names) - 1)
-    entry = (names[place] == doc) & (rank <= DEPTH)
+    entry = names[place] == doc
     return Coded(
         n_queries=gold.n_queries,
         n_docs=len(names),
-        corpus_size=corpus_size,
+        corpus_size=CORPUS_SIZE,
         # what is missing in a list are documents that nobody asks for
         returned=np.full(gold.n_queries, DEPTH),
         entry_query=query[entry],
@@ -154,18 +165,12 @@ def coded(gold: Gold, candidates: tuple[Any, ...], corpus_size: int = CORPUS_SIZ
     )
 
 
-def rankings(benchmark: Coded) -> list[list[str]]:
-    """Return the ranked lists as ids; documents that nobody asks for are named by their place."""
-    lists = [[f"x{i}-{r}" for r in range(DEPTH)] for i in range(benchmark.n_queries)]
-    entries = zip(
-        benchmark.entry_query.tolist(),
-        benchmark.entry_rank.tolist(),
-        benchmark.entry_doc.tolist(),
-        strict=True,
-    )
-    for query, rank, doc in entries:
-        lists[query][rank - 1] = f"d{doc}"
-    return lists
+def lists(n: int, candidates: tuple[Any, ...]) -> list[list[int]]:
+    """Return the rankings as lists; gaps hold documents that nobody asks for."""
+    table = np.tile(np.arange(CORPUS_SIZE - DEPTH, CORPUS_SIZE), (n, 1))
+    query, rank, doc = ranked(candidates)
+    table[query, rank - 1] = doc
+    return table.tolist()
 
 
 def _always(chance: float) -> Callable[[np.random.Generator, int], np.ndarray]:
