@@ -20,6 +20,7 @@ from falsify_adapters.measures import make_kernel, parse_measure
 
 DEPTH = 10
 CORPUS_SIZE = 5000
+MOST_DOCUMENTS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def ranked(candidates: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray, np.ndar
     query, key, doc = candidates
     order = np.lexsort((key, query))
     query, doc = query[order], doc[order]
-    _, first = np.unique(query * CORPUS_SIZE + doc, return_index=True)
+    _, first = np.unique(query * MOST_DOCUMENTS + doc, return_index=True)
     keep = np.sort(first)
     query, doc = query[keep], doc[keep]
     rank = rank_in_query(query)
@@ -165,9 +166,11 @@ def coded(gold: Gold, candidates: tuple[Any, ...]) -> Coded:
     )
 
 
-def lists(n: int, candidates: tuple[Any, ...]) -> list[list[int]]:
+def lists(
+    n: int, candidates: tuple[Any, ...], first_filler: int = CORPUS_SIZE - DEPTH
+) -> list[list[int]]:
     """Return the rankings as lists; gaps hold documents that nobody asks for."""
-    table = np.tile(np.arange(CORPUS_SIZE - DEPTH, CORPUS_SIZE), (n, 1))
+    table = np.tile(np.arange(first_filler, first_filler + DEPTH), (n, 1))
     query, rank, doc = ranked(candidates)
     table[query, rank - 1] = doc
     return table.tolist()
