@@ -1,6 +1,7 @@
 # Everything a fresh machine needs: python3 (3.11 to 3.13) and make.
 #   make demo   grade BM25 and the controls on the bundled sample
 #   make test   lint, types, import rules, all tests
+#   make studies   every study of docs/studies.md at full size (about 25 minutes on two cores)
 # Another interpreter: make test PYTHON=python3.12
 
 PYTHON ?= python3
@@ -9,10 +10,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format types imports tests clean
+.PHONY: help demo test check lint format types imports tests studies clean
 
 help:
-	@sed -n '2,4p' Makefile | cut -c 3-
+	@sed -n '2,5p' Makefile | cut -c 3-
 
 $(VENV)/.created:
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 13) \
@@ -55,6 +56,10 @@ imports: $(VENV)/.installed-test
 
 tests: $(VENV)/.installed-test
 	$(BIN)/python -m pytest
+
+# the studies count on one thread per process
+studies: $(VENV)/.installed-test
+	cd tests && OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 ../$(BIN)/python -m studies --full
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
