@@ -4,7 +4,10 @@
 #   make studies   every study of docs/studies.md at full size (about 25 minutes on two cores)
 # Another interpreter: make test PYTHON=python3.12
 
-PYTHON ?= python3
+# the first interpreter of a version that fits
+FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python; do \
+  if $$p -c '$(FITS)' >/dev/null 2>&1; then echo $$p; break; fi; done)
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
@@ -16,9 +19,9 @@ help:
 	@sed -n '2,5p' Makefile | cut -c 3-
 
 $(VENV)/.created:
-	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(None if (3, 11) <= v <= (3, 13) \
-	  else "Python 3.11 to 3.13 is needed, this is %d.%d: make PYTHON=python3.12 ..." % v)'
-	$(PYTHON) -m venv $(VENV)
+	@test -n '$(PYTHON)' || { echo 'Python 3.11, 3.12 or 3.13 is needed' >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV) || $(PYTHON) -m virtualenv --clear $(VENV) || \
+	  { echo 'no venv module: install python3-venv, or virtualenv' >&2; exit 1; }
 	$(PIP) install --upgrade pip
 	@touch $@
 
@@ -59,7 +62,7 @@ tests: $(VENV)/.installed-test
 
 # the studies count on one thread per process
 studies: $(VENV)/.installed-test
-	cd tests && OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 ../$(BIN)/python -m studies --full
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies --full
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -12,6 +12,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from falsify_adapters.adapters.beir import gate_beir, load_beir
+    from falsify_adapters.audit import audit_benchmark
+    from falsify_adapters.ceiling import Ceiling, held_out_ceiling, query_blind_ceiling
     from falsify_adapters.errors import (
         FalsifyError,
         InputError,
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 #: Where each public name lives.
 _HOME = {
+    "Ceiling": "ceiling",
     "Evaluation": "evaluation",
     "FalsifyError": "errors",
     "FalsifyWarning": "notes",
@@ -43,8 +46,11 @@ _HOME = {
     "VerdictError": "errors",
     "as_qrels": "frames",
     "as_run": "frames",
+    "audit_benchmark": "audit",
     "calibration_curve": "gate",
     "gate_beir": "adapters.beir",
+    "held_out_ceiling": "ceiling",
+    "query_blind_ceiling": "ceiling",
     "load_beir": "adapters.beir",
     "read_qrels": "readers",
     "read_run": "readers",
@@ -52,6 +58,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Ceiling",
     "Evaluation",
     "FalsifyError",
     "FalsifyWarning",
@@ -67,9 +74,12 @@ __all__ = [
     "__version__",
     "as_qrels",
     "as_run",
+    "audit_benchmark",
     "calibration_curve",
     "gate_beir",
+    "held_out_ceiling",
     "load_beir",
+    "query_blind_ceiling",
     "read_qrels",
     "read_run",
     "run_gate",

@@ -309,6 +309,8 @@ def _search_all(
     doc_ids: list[str] = []
     scores: list[float] = []
     for query_id, text in track(queries.items(), "searching", show=progress):
+        if not isinstance(text, str):
+            raise InputError(f"query {query_id!r} has no text", found=repr(text)[:80])
         found = index.search(text, k)
         query_ids.extend([query_id] * len(found))
         doc_ids.extend(doc_id for _, doc_id in found)
@@ -326,12 +328,21 @@ def _search_all(
 def _documents(documents: Iterable[Document] | Mapping[str, Any]) -> Iterable[Document]:
     if not isinstance(documents, Mapping):
         return documents
-    return [
-        Document(doc_id, "", content)
-        if isinstance(content, str)
-        else Document(doc_id, content.get("title") or "", content.get("text") or "")
-        for doc_id, content in documents.items()
-    ]
+    return [_document(doc_id, content) for doc_id, content in documents.items()]
+
+
+def _document(doc_id: str, content: Any) -> Document:
+    if isinstance(content, str):
+        return Document(doc_id, "", content)
+    if isinstance(content, Mapping):
+        title, text = content.get("title") or "", content.get("text") or ""
+        if isinstance(title, str) and isinstance(text, str):
+            return Document(doc_id, title, text)
+    raise InputError(
+        f"document {doc_id!r} has no text",
+        found=repr(content)[:80],
+        hint='the form is {doc_id: text} or {doc_id: {"title": ..., "text": ...}}',
+    )
 
 
 def _query_blind_worth(qrels: pd.DataFrame, measure: Any) -> FloatArray | None:

@@ -33,8 +33,10 @@ class Attainable:
 
 def best_scores(coded: Coded, kernel: Kernel) -> FloatArray:
     """Score the ideal ranking of each query, shape (n_queries,)."""
-    order = np.lexsort((-kernel.gain(coded.gold_grade), coded.gold_query))
-    order = order[coded.gold_present[order]]
+    gain = kernel.gain(coded.gold_grade)
+    # a higher grade first even where the kernel counts both as relevant: another measure may not
+    order = np.lexsort((-coded.gold_grade, -gain, coded.gold_query))
+    order = order[(coded.gold_present & (gain > 0))[order]]
     rank = rank_in_query(coded.gold_query[order])
     if kernel.cutoff is not None:
         order, rank = order[rank <= kernel.cutoff], rank[rank <= kernel.cutoff]
@@ -49,7 +51,8 @@ def attainable(coded: Coded, kernel: Kernel, *, labels: bool, sets: bool) -> Att
     For a measure that adds up over documents, the best ranking of a query puts the documents with
     the largest (own worth - expected worth under the null) first, as long as that is positive.
     For RR and Success it is one document: the rarest relevant one. For the others the best score
-    itself is an upper bound.
+    itself is an upper bound. The chances of null D's draws without repeats are approximated (see
+    :class:`falsify_adapters.nulls.Pool`): within 2e-4, or 0.01 in a pool of five documents.
 
     Parameters
     ----------

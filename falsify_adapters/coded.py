@@ -6,7 +6,7 @@ Only documents that are relevant for some query can change a score, so the run i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,6 +19,7 @@ from falsify_adapters.frames import (
     IntArray,
     categories,
     codes,
+    is_among,
     rank_in_query,
 )
 
@@ -56,8 +57,11 @@ class Coded:
 
     Parameters
     ----------
-    n_queries, n_docs, corpus_size : int
-        Evaluated queries, distinct gold documents, documents in the corpus.
+    n_queries, n_docs : int
+        Evaluated queries, distinct gold documents.
+    corpus_size : ndarray, shape (n_queries,)
+        Documents that could have been returned for each query: the corpus, or the query's own
+        pool (the choices of a multiple-choice question).
     returned : ndarray, shape (n_queries,)
         Documents that the run returned for each query, within the cutoff.
     entry_query, entry_rank, entry_doc : ndarray, shape (n_entries,)
@@ -70,7 +74,7 @@ class Coded:
 
     n_queries: int
     n_docs: int
-    corpus_size: int
+    corpus_size: IntArray
     returned: IntArray
     entry_query: IntArray
     entry_rank: IntArray
@@ -153,7 +157,7 @@ class Coded:
 def code(
     run: pd.DataFrame,
     qrels: pd.DataFrame,
-    corpus_size: int,
+    corpus_size: int | IntArray,
     *,
     absent_gold: frozenset[str] = frozenset(),
     depth: int | None = None,
@@ -164,8 +168,8 @@ def code(
     ----------
     run, qrels : DataFrame
         The common frames.
-    corpus_size : int
-        Documents in the corpus.
+    corpus_size : int or ndarray, shape (n_queries,)
+        Documents in the corpus, or in each query's own pool.
     absent_gold : frozenset of str
         Relevant documents that the corpus lacks.
     depth : int, optional
@@ -182,34 +186,70 @@ def code(
     >>> coded.entry_rank.tolist(), coded.gold_count.tolist(), coded.popularity.tolist()
     ([1], [2, 1], [1, 2])
     """
-    relevance = qrels["relevance"].to_numpy()
-    gold = relevance > 0
-    qrels_doc = codes(qrels["doc_id"])[gold]
-    # number the gold documents in the order of their ids
-    gold_codes, gold_doc = np.unique(qrels_doc, return_inverse=True)
-    gold_ids = categories(qrels["doc_id"])[gold_codes]
-    query_code = codes(qrels["query_id"])[gold]
-    n_queries = len(qrels["query_id"].cat.categories)
-    gold_start = np.r_[0, np.cumsum(np.bincount(query_code, minlength=n_queries))]
-    present = np.ones(len(gold_ids), dtype=bool)
-    if absent_gold:
-        present = ~np.isin(gold_ids, np.array(sorted(absent_gold), dtype=object))
-
+    gold, gold_ids = code_qrels(qrels, corpus_size, absent_gold=absent_gold)
     run_query, run_rank, run_doc = _ranked(run, qrels, gold_ids, depth)
     entry = run_doc >= 0
-    return Coded(
-        n_queries=n_queries,
-        n_docs=len(gold_ids),
-        corpus_size=corpus_size,
-        returned=np.bincount(run_query, minlength=n_queries),
+    return replace(
+        gold,
+        returned=np.bincount(run_query, minlength=gold.n_queries),
         entry_query=run_query[entry],
         entry_rank=run_rank[entry],
         entry_doc=run_doc[entry],
-        gold_start=gold_start,
+    )
+
+
+def code_qrels(
+    qrels: pd.DataFrame, corpus_size: int | IntArray, *, absent_gold: frozenset[str] = frozenset()
+) -> tuple[Coded, npt.NDArray[Any]]:
+    """Turn qrels into integer arrays, with a run that returns nothing.
+
+    Parameters
+    ----------
+    qrels, corpus_size, absent_gold
+        As for :func:`code`.
+
+    Returns
+    -------
+    Coded
+    ndarray of str, shape (n_docs,)
+        The gold documents' ids, sorted: document ``i`` of the arrays is the ``i``-th of them.
+
+    Examples
+    --------
+    >>> from falsify_adapters.frames import as_qrels
+    >>> coded, ids = code_qrels(as_qrels({"q1": {"d1": 1, "d2": 0}, "q2": {"d3": 1}}), 10)
+    >>> ids.tolist(), coded.gold_doc.tolist(), coded.popularity.tolist()
+    (['d1', 'd3'], [0, 1], [1, 1])
+    """
+    relevance = qrels["relevance"].to_numpy()
+    gold = relevance > 0
+    all_ids = categories(qrels["doc_id"])
+    doc_code = codes(qrels["doc_id"])[gold]
+    # number the gold documents in the order of their ids
+    is_gold = np.zeros(len(all_ids), dtype=bool)
+    is_gold[doc_code] = True
+    gold_ids = all_ids[is_gold]
+    gold_doc = (np.cumsum(is_gold) - 1)[doc_code]
+    query_code = codes(qrels["query_id"])[gold]
+    n_queries = len(qrels["query_id"].cat.categories)
+    present = np.ones(len(gold_ids), dtype=bool)
+    if absent_gold:
+        present = ~is_among(gold_ids, absent_gold)
+    nothing = np.zeros(0, dtype=np.int64)
+    coded = Coded(
+        n_queries=n_queries,
+        n_docs=len(gold_ids),
+        corpus_size=np.broadcast_to(np.asarray(corpus_size, dtype=np.int64), n_queries),
+        returned=np.zeros(n_queries, dtype=np.int64),
+        entry_query=nothing,
+        entry_rank=nothing,
+        entry_doc=nothing,
+        gold_start=np.r_[0, np.cumsum(np.bincount(query_code, minlength=n_queries))],
         gold_doc=gold_doc.astype(np.int64),
         gold_grade=relevance[gold].astype(np.int64),
         gold_present=present[gold_doc],
     )
+    return coded, gold_ids
 
 
 def _ranked(
@@ -258,7 +298,7 @@ def subset(coded: Coded, queries: IntArray) -> Coded:
     return Coded(
         n_queries=len(queries),
         n_docs=len(documents),
-        corpus_size=coded.corpus_size,
+        corpus_size=coded.corpus_size[queries],
         returned=coded.returned[queries],
         entry_query=number[coded.entry_query[entry]],
         entry_rank=coded.entry_rank[entry],
@@ -276,7 +316,51 @@ def with_order(run: pd.DataFrame, order: IntArray) -> pd.DataFrame:
 
 
 def _distinct(rows: IntArray, start: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the number of each list among the distinct ones (-1: empty), and their firsts."""
+    """Return the number of each list among the distinct ones (-1: empty), and their firsts.
+
+    Lists are compared by a checksum first; then every list is compared with the first of its kind,
+    so that two lists with one checksum are still told apart.
+    """
+    length = np.diff(start)
+    filled = np.flatnonzero(length)
+    label = np.full(len(length), -1, dtype=np.int64)
+    if not filled.size:
+        return label, filled
+    key = np.add.reduceat(_checksums(rows), start[filled]) + length[filled].astype(np.uint64)
+    _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    # number them in the order of their first appearance
+    order = np.argsort(first)
+    number = np.empty(len(first), dtype=np.int64)
+    number[order] = np.arange(len(first))
+    label[filled] = number[which]
+    firsts = filled[first[order]]
+    if not _as_their_firsts(rows, start, filled, firsts[label[filled]]):
+        return _distinct_by_bytes(rows, start)
+    return label, firsts
+
+
+def _checksums(rows: IntArray) -> npt.NDArray[np.uint64]:
+    """Return a number per row that looks random (the mixing step of splitmix64)."""
+    mixed = np.zeros(len(rows), dtype=np.uint64)
+    for column in rows.T:
+        mixed = (mixed ^ column.astype(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        mixed ^= mixed >> np.uint64(31)
+    return mixed
+
+
+def _as_their_firsts(rows: IntArray, start: IntArray, lists: IntArray, firsts: IntArray) -> bool:
+    length = np.diff(start)
+    if (length[lists] != length[firsts]).any():
+        return False
+    shift = np.repeat(start[firsts] - start[lists], length[lists])
+    own = np.arange(len(rows))
+    return bool((rows == rows[own + shift]).all())
+
+
+def _distinct_by_bytes(rows: IntArray, start: IntArray) -> tuple[IntArray, IntArray]:
+    """Do what :func:`_distinct` does, one list at a time."""
     rows = np.ascontiguousarray(rows)
     number: dict[bytes, int] = {}
     first: list[int] = []
@@ -298,14 +382,17 @@ def segment_sums(values: FloatArray, owner: IntArray, n: int) -> FloatArray:
     return np.bincount(owner, weights=values, minlength=n).astype(np.float64, copy=False)
 
 
-def unique_pairs(first: IntArray, second: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the distinct pairs of two arrays of whole numbers from 0 on, and each row's pair.
+def unique_rows(*columns: IntArray) -> tuple[list[IntArray], IntArray]:
+    """Return the distinct rows of columns of whole numbers from 0 on, and each row's number.
 
     Examples
     --------
-    >>> unique_pairs(np.array([1, 0, 1]), np.array([2, 5, 2]))
-    (array([0, 1]), array([5, 2]), array([1, 0, 1]))
+    >>> unique_rows(np.array([1, 0, 1]), np.array([2, 5, 2]))
+    ([array([0, 1]), array([5, 2])], array([1, 0, 1]))
     """
-    stride = int(second.max(initial=0)) + 1
-    pairs, which = np.unique(first * stride + second, return_inverse=True)
-    return pairs // stride, pairs % stride, which
+    key = columns[0]
+    for column in columns[1:]:
+        # numbers stay small: those of the distinct rows so far, then the next column's values
+        key = np.unique(key, return_inverse=True)[1] * (int(column.max(initial=0)) + 1) + column
+    _, first, which = np.unique(key, return_index=True, return_inverse=True)
+    return [column[first] for column in columns], which

@@ -9,8 +9,19 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from falsify_adapters.agreement import check_documents, check_queries
+from falsify_adapters.dependence import Dependence
 from falsify_adapters.errors import InputError, UsageError
-from falsify_adapters.frames import as_qrels, as_run, categories, codes, drop_rows, rank_in_query
+from falsify_adapters.frames import (
+    as_qrels,
+    as_run,
+    categories,
+    codes,
+    drop_pairs,
+    drop_rows,
+    is_among,
+    rank_in_query,
+)
 from falsify_adapters.notes import Note, some
 
 CorpusSizeSource = Literal["given", "counted", "estimated"]
@@ -33,6 +44,11 @@ class Evaluation:
         random retrieval looks better than it is, which is conservative.
     absent_gold : frozenset of str
         Relevant documents that the corpus lacks; empty when the corpus' ids are unknown.
+    pool_sizes : mapping of str to int, optional
+        Number of documents to choose from, by query, where each query has a pool of its own (a
+        multiple-choice question's choices); `corpus_size` is then the largest of them.
+    dependence : Dependence, optional
+        Clusters, strata, or an order in time of the queries.
     system, benchmark, split, task, subset, model, revision : str or None
         Names for the report.
     role : {"run", "control"}
@@ -48,6 +64,8 @@ class Evaluation:
     corpus_size: int
     corpus_size_source: CorpusSizeSource = "given"
     absent_gold: frozenset[str] = field(default=frozenset(), repr=False)
+    pool_sizes: Mapping[str, int] | None = field(default=None, repr=False)
+    dependence: Dependence | None = field(default=None, repr=False)
     system: str = "run"
     benchmark: str | None = None
     split: str | None = None
@@ -69,6 +87,7 @@ class Evaluation:
         corpus_ids: Iterable[str] | None = None,
         keep_self: bool = True,
         top_k: int | None = None,
+        exclude: pd.DataFrame | None = None,
         notes: Iterable[Note] = (),
         **names: Any,
     ) -> Evaluation:
@@ -86,7 +105,10 @@ class Evaluation:
             If False, documents whose id equals the query's id are removed from the run, as BEIR
             does before scoring.
         top_k : int, optional
-            Cut every ranking to this depth, after the removal of self matches.
+            Cut every ranking to this depth, after the removal of self matches and exclusions.
+        exclude : DataFrame, optional
+            Documents to leave out of the run, per query: columns ``query_id, doc_id``, as
+            :func:`falsify_adapters.readers.read_exclusions` returns them.
         notes : iterable of Note
             Warnings from earlier steps.
         **names
@@ -111,11 +133,15 @@ class Evaluation:
             raise UsageError("top_k must be at least 1", found=str(top_k))
         run_frame = as_run(run)
         qrels_frame = as_qrels(qrels, notes=collected)
+        check_queries(run_frame, qrels_frame, collected)
         run_frame = _judged_queries_only(run_frame, qrels_frame, collected)
         run_frame = _self_matches(run_frame, keep_self, collected)
+        if exclude is not None:
+            run_frame = _without_excluded(run_frame, exclude, collected)
         if top_k is not None:
             run_frame = drop_rows(run_frame, rank_in_query(codes(run_frame["query_id"])) > top_k)
         _note_queries(run_frame, qrels_frame, collected)
+        check_documents(run_frame, qrels_frame, collected)
         ids = None if corpus_ids is None else frozenset(corpus_ids)
         size, source = _corpus_size(run_frame, qrels_frame, corpus_size, ids, collected)
         absent = _absent_gold(run_frame, qrels_frame, ids, collected)
@@ -142,21 +168,15 @@ class Evaluation:
 
     def with_run(self, run: Any, **names: Any) -> Evaluation:
         """Return the same benchmark with another run (a control, a second system)."""
-        run_frame = as_run(run)
+        notes: list[Note] = []
+        run_frame = _judged_queries_only(as_run(run), self.qrels, notes)
         _check_depth(run_frame, self.corpus_size, self.corpus_size_source)
-        return replace(self, run=run_frame, notes=(), **names)
+        return replace(self, run=run_frame, notes=tuple(notes), **names)
 
 
 def _judged_queries_only(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> pd.DataFrame:
     run_queries = run["query_id"].cat.categories
     judged = run_queries.isin(qrels["query_id"].cat.categories)
-    if not judged.any():
-        raise InputError(
-            "run and qrels share no query",
-            found=f"run queries {some(run_queries)}; qrels queries"
-            f" {some(qrels['query_id'].cat.categories)}",
-            hint="are these qrels of another data set or split?",
-        )
     if judged.all():
         return run
     extra = run_queries[~judged]
@@ -185,10 +205,25 @@ def _self_matches(run: pd.DataFrame, keep: bool, notes: list[Note]) -> pd.DataFr
     return run if keep else drop_rows(run, own)
 
 
+def _without_excluded(run: pd.DataFrame, exclude: pd.DataFrame, notes: list[Note]) -> pd.DataFrame:
+    missing = [column for column in ("query_id", "doc_id") if column not in exclude.columns]
+    if missing:
+        raise InputError(f"the exclusions lack the column {', '.join(missing)}")
+    kept = drop_pairs(run, exclude["query_id"], exclude["doc_id"])
+    n_dropped = len(run) - len(kept)
+    notes.append(
+        Note(
+            "W-EXCLUDED",
+            f"{n_dropped} of the {len(exclude)} documents to leave out were in the run",
+        )
+    )
+    return kept
+
+
 def _note_queries(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> None:
     queries = categories(qrels["query_id"])
-    answered = np.isin(queries, categories(run["query_id"]))
-    empty = answered & ~np.isin(queries, run["query_id"].unique())
+    answered = is_among(queries, categories(run["query_id"]))
+    empty = answered & ~is_among(queries, run["query_id"].unique())
     if empty.any():
         notes.append(
             Note(

@@ -28,6 +28,8 @@ QRELS_COLUMNS = ("query_id", "doc_id", "relevance")
 LARGEST_GRADE = 1_000_000
 #: From here on a grade is more likely to be a count than a judgement.
 LARGE_GRADE = 100
+#: Ids of up to this many characters are sorted as arrays rather than as Python text.
+SHORT_ID = 64
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -69,21 +71,77 @@ def as_run(data: Any, *, name: str = "run") -> pd.DataFrame:
     query_ids, doc_ids, values, all_queries = _columns(data, RUN_COLUMNS, name)
     if len(query_ids) == 0:
         raise InputError(f"{name} is empty", hint="a run needs at least one retrieved document")
-    queries, query_code = _id_codes(query_ids, "query_id", name, extra=all_queries)
-    docs, doc_code = _id_codes(doc_ids, "doc_id", name)
-    score = _scores(values, name, query_ids, doc_ids)
+    queries, query_code = _factorized(query_ids)
+    docs, doc_code = _factorized(doc_ids)
+    score = _numbers(values, "score", name, query_ids, doc_ids)
+    return run_from_codes([*queries, *all_queries], query_code, docs, doc_code, score, name=name)
+
+
+def run_from_codes(
+    queries: Sequence[Any],
+    query_code: IntArray,
+    docs: Sequence[Any],
+    doc_code: IntArray,
+    score: FloatArray,
+    *,
+    name: str = "run",
+) -> pd.DataFrame:
+    """Make the common run frame from ids that are numbered already, as readers hold them.
+
+    Parameters
+    ----------
+    queries, docs : sequence
+        The ids, in any order. Queries without a row are answered with nothing.
+    query_code, doc_code : ndarray, shape (n_rows,)
+        Position of each row's id in `queries` and `docs`.
+    score : ndarray, shape (n_rows,)
+        Scores.
+    name : str
+        How errors call this input.
+
+    Returns
+    -------
+    DataFrame
+        As :func:`as_run` returns it.
+
+    Raises
+    ------
+    InputError
+        As :func:`as_run` raises it.
+
+    Examples
+    --------
+    >>> run_from_codes(
+    ...     ["q1"], np.array([0, 0]), ["d2", "d1"], np.array([0, 1]), np.array([0.5, 0.7])
+    ... )
+      query_id doc_id  score
+    0       q1     d1    0.7
+    1       q1     d2    0.5
+    """
+    query_ids, query_code = _sorted_ids(queries, query_code, "query_id", name)
+    doc_ids, doc_code = _sorted_ids(docs, doc_code, "doc_id", name)
+    bad = np.flatnonzero(~np.isfinite(score))
+    if bad.size:
+        row = int(bad[0])
+        raise InputError(
+            f"{name} has a score that is not a finite number",
+            found=f"query {query_ids[query_code[row]]!r}, document {doc_ids[doc_code[row]]!r},"
+            f" score {score[row]} ({bad.size} such rows)",
+            hint="such a score has no place in a ranking: repair the system's output",
+        )
+    score = score + 0.0  # -0.0 and 0.0 are the same score
     order = np.lexsort((-doc_code, -score, query_code))
     query_code, doc_code, score = query_code[order], doc_code[order], score[order]
-    repeated = _repeated_rows(query_code, doc_code, len(docs))
+    repeated = _repeated_rows(query_code, doc_code, len(doc_ids))
     if repeated.size:
-        row = repeated[0]
+        row = int(repeated[0])
         raise InputError(
             f"{name} lists a document more than once for a query",
-            found=f"query {queries[query_code[row]]!r}, document {docs[doc_code[row]]!r}"
+            found=f"query {query_ids[query_code[row]]!r}, document {doc_ids[doc_code[row]]!r}"
             f" ({repeated.size} repeated rows in all)",
             hint="keep one row per query and document, for example the best-scored one",
         )
-    return _frame(queries, query_code, docs, doc_code, "score", score)
+    return _frame(query_ids, query_code, doc_ids, doc_code, "score", score)
 
 
 def as_qrels(data: Any, *, notes: list[Note] | None = None, name: str = "qrels") -> pd.DataFrame:
@@ -158,6 +216,17 @@ def codes(column: pd.Series[Any]) -> IntArray:
 def categories(column: pd.Series[Any]) -> npt.NDArray[Any]:
     """Return the sorted ids behind :func:`codes`, as an object array of str."""
     return column.cat.categories.to_numpy(dtype=object)
+
+
+def is_among(ids: Any, others: Any) -> npt.NDArray[np.bool_]:
+    """Return which ids stand among the others, by hashing (numpy's isin compares all pairs).
+
+    Examples
+    --------
+    >>> is_among(["q1", "q2"], ["q2"])
+    array([False,  True])
+    """
+    return pd.Index(ids, dtype=object).isin(others)
 
 
 def drop_rows(frame: pd.DataFrame, drop: npt.NDArray[np.bool_]) -> pd.DataFrame:
@@ -295,16 +364,44 @@ def _id_codes(
     values: Sequence[Any], column: str, name: str, extra: Sequence[Any] = ()
 ) -> tuple[list[str], IntArray]:
     """Return the sorted distinct ids and each row's position among them."""
+    distinct, code = _factorized(values)
+    return _sorted_ids([*distinct, *extra], code, column, name)
+
+
+def _factorized(values: Sequence[Any]) -> tuple[Sequence[Any], IntArray]:
+    """Return the distinct values, and each row's position among them."""
     if isinstance(values, pd.Series):
-        raw_codes, raw = pd.factorize(values, use_na_sentinel=False)
+        code, distinct = pd.factorize(values, use_na_sentinel=False)
     else:
-        raw_codes, raw = pd.factorize(np.fromiter(values, dtype=object), use_na_sentinel=False)
-    # two raw values may be the same id (7 and "7"), so texts are made distinct once more
-    texts = [_id_text(value, column, name) for value in raw]
-    ids = sorted({*texts, *(_id_text(value, column, name) for value in extra)})
-    position = {text: i for i, text in enumerate(ids)}
-    to_sorted = np.fromiter((position[text] for text in texts), dtype=np.int64, count=len(texts))
-    return ids, to_sorted[raw_codes]
+        code, distinct = pd.factorize(np.fromiter(values, dtype=object), use_na_sentinel=False)
+    return cast(Sequence[Any], distinct), code.astype(np.int64)
+
+
+def _sorted_ids(
+    values: Sequence[Any], code: IntArray, column: str, name: str
+) -> tuple[list[str], IntArray]:
+    """Return the ids as sorted text without repeats, and the codes that go with them."""
+    texts = np.array(_id_texts(values, column, name), dtype=object)
+    # code points side by side sort several times faster than text all over the memory
+    short = max(map(len, texts), default=0) <= SHORT_ID
+    keys = texts.astype(np.str_) if short else texts
+    order = np.argsort(keys, kind="stable")
+    # two values may be the same id (7 and "7"): they get one number
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = keys[order[1:]] != keys[order[:-1]]
+    to_sorted = np.empty(len(order), dtype=np.int64)
+    to_sorted[order] = np.cumsum(new) - 1
+    return texts[order[new]].tolist(), to_sorted[code]
+
+
+def _id_texts(values: Sequence[Any], column: str, name: str) -> list[str]:
+    """Return the ids as text; all at once where all of them are plain ASCII."""
+    texts = list(values)
+    if all(texts) and set(map(type, texts)) == {str}:
+        joined = "".join(texts)
+        if joined.isascii() and "\0" not in joined:
+            return texts
+    return [_id_text(value, column, name) for value in texts]
 
 
 def _id_text(value: Any, column: str, name: str) -> str:
@@ -328,22 +425,6 @@ def _id_text(value: Any, column: str, name: str) -> str:
         found=f"{value!r} ({type(value).__name__})",
         hint="read ids as text: a number may have lost zeros or digits already",
     )
-
-
-def _scores(
-    values: Sequence[Any], name: str, query_ids: Sequence[Any], doc_ids: Sequence[Any]
-) -> FloatArray:
-    score = _numbers(values, "score", name, query_ids, doc_ids)
-    bad = np.flatnonzero(~np.isfinite(score))
-    if bad.size:
-        row = int(bad[0])
-        raise InputError(
-            f"{name} has a score that is not a finite number",
-            found=f"query {_at(query_ids, row)!r}, document {_at(doc_ids, row)!r},"
-            f" score {score[row]} ({bad.size} such rows)",
-            hint="such a score has no place in a ranking: repair the system's output",
-        )
-    return score + 0.0  # -0.0 and 0.0 are the same score
 
 
 def _grades(

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from falsify_adapters.coded import Groups, segment_sums, unique_pairs
+from falsify_adapters.coded import Groups, segment_sums, unique_rows
 from falsify_adapters.frames import FloatArray, IntArray, rank_in_query
 
 
@@ -116,13 +116,18 @@ class Kernel(ABC):
 
     @abstractmethod
     def random_mean(
-        self, corpus_size: int, present: IntArray, gain: FloatArray, profile: IntArray, k: IntArray
+        self,
+        corpus_size: IntArray,
+        present: IntArray,
+        gain: FloatArray,
+        profile: IntArray,
+        k: IntArray,
     ) -> FloatArray:
         """Return each query's expected score for uniformly drawn documents.
 
         Parameters
         ----------
-        corpus_size : int
+        corpus_size : ndarray, shape (n_queries,)
             Documents to draw from.
         present, gain : ndarray, shape (n_queries,)
             Relevant documents in the corpus, and the sum of their gains.
@@ -171,7 +176,12 @@ class Additive(Kernel):
         return segment_sums(value, hits.pair, len(hits.profile))
 
     def random_mean(
-        self, corpus_size: int, present: IntArray, gain: FloatArray, profile: IntArray, k: IntArray
+        self,
+        corpus_size: IntArray,
+        present: IntArray,
+        gain: FloatArray,
+        profile: IntArray,
+        k: IntArray,
     ) -> FloatArray:
         del present
         depths, which = np.unique(k, return_inverse=True)
@@ -273,11 +283,16 @@ class AveragePrecision(Binary):
         return total / np.maximum(self.n_relevant[hits.profile], 1)
 
     def random_mean(
-        self, corpus_size: int, present: IntArray, gain: FloatArray, profile: IntArray, k: IntArray
+        self,
+        corpus_size: IntArray,
+        present: IntArray,
+        gain: FloatArray,
+        profile: IntArray,
+        k: IntArray,
     ) -> FloatArray:
         del gain
         harmonic = np.r_[0.0, np.cumsum(1.0 / np.arange(1, max(int(k.max(initial=0)), 1) + 1))][k]
-        pairs = (present - 1) / max(corpus_size - 1, 1)
+        pairs = (present - 1) / np.maximum(corpus_size - 1, 1)
         total = present / corpus_size * (harmonic + pairs * (k - harmonic))
         return np.where(present > 0, total, 0.0) / np.maximum(self.n_relevant[profile], 1)
 
@@ -305,15 +320,19 @@ class ReciprocalRank(Binary):
         return segment_sums(1.0 / rank[first], pair[first], len(hits.profile))
 
     def random_mean(
-        self, corpus_size: int, present: IntArray, gain: FloatArray, profile: IntArray, k: IntArray
+        self,
+        corpus_size: IntArray,
+        present: IntArray,
+        gain: FloatArray,
+        profile: IntArray,
+        k: IntArray,
     ) -> FloatArray:
         del gain, profile
-        relevants, depths, which = unique_pairs(present, k)
-        value = np.zeros(len(depths))
-        pairs = zip(relevants.tolist(), depths.tolist(), strict=True)
-        for i, (relevant, depth) in enumerate(pairs):
+        kinds, which = unique_rows(corpus_size, present, k)
+        value = np.zeros(len(kinds[0]))
+        for i, (size, relevant, depth) in enumerate(np.stack(kinds, axis=1).tolist()):
             rank = np.arange(1, depth + 1)
-            hit = np.minimum(relevant / (corpus_size - rank + 1.0), 1.0)
+            hit = np.minimum(relevant / (size - rank + 1.0), 1.0)
             none_above = np.r_[1.0, np.cumprod(1.0 - hit)[:-1]][:depth]
             value[i] = (none_above * hit / rank).sum()
         return value[which]
@@ -346,7 +365,12 @@ class Success(ReciprocalRank):
         return np.bincount(pair[first], minlength=len(hits.profile)).astype(np.float64)
 
     def random_mean(
-        self, corpus_size: int, present: IntArray, gain: FloatArray, profile: IntArray, k: IntArray
+        self,
+        corpus_size: IntArray,
+        present: IntArray,
+        gain: FloatArray,
+        profile: IntArray,
+        k: IntArray,
     ) -> FloatArray:
         del gain, profile
         return 1.0 - none_drawn(corpus_size, present, k)
@@ -368,7 +392,12 @@ class RPrecision(Binary):
         return segment_sums(value, pair, len(hits.profile))
 
     def random_mean(
-        self, corpus_size: int, present: IntArray, gain: FloatArray, profile: IntArray, k: IntArray
+        self,
+        corpus_size: IntArray,
+        present: IntArray,
+        gain: FloatArray,
+        profile: IntArray,
+        k: IntArray,
     ) -> FloatArray:
         del gain
         relevant = self.n_relevant[profile]
@@ -382,25 +411,23 @@ class RPrecision(Binary):
         return mean, share * weight
 
 
-def none_drawn(corpus_size: int, marked: IntArray, k: IntArray) -> FloatArray:
+def none_drawn(corpus_size: IntArray, marked: IntArray, k: IntArray) -> FloatArray:
     """Return the chance that `k` draws without replacement miss all `marked` documents.
 
     Parameters
     ----------
-    corpus_size : int
-        Documents to draw from.
-    marked, k : ndarray, shape (n,)
-        Number of marked documents, and of draws.
+    corpus_size, marked, k : ndarray, shape (n,)
+        Documents to draw from, how many of them are marked, and number of draws.
 
     Examples
     --------
-    >>> none_drawn(4, np.array([1, 2]), np.array([2, 3]))
+    >>> none_drawn(np.array([4, 4]), np.array([1, 2]), np.array([2, 3]))
     array([0.5, 0. ])
     """
-    markeds, depths, which = unique_pairs(marked, k)
-    value = np.zeros(len(depths))
-    for i, (n_marked, n_drawn) in enumerate(zip(markeds.tolist(), depths.tolist(), strict=True)):
-        left = corpus_size - np.arange(n_drawn)
+    kinds, which = unique_rows(corpus_size, marked, k)
+    value = np.zeros(len(kinds[0]))
+    for i, (size, n_marked, n_drawn) in enumerate(np.stack(kinds, axis=1).tolist()):
+        left = size - np.arange(n_drawn)
         value[i] = np.prod(np.clip(1.0 - n_marked / left, 0.0, None))
     return value[which]
 

@@ -10,7 +10,6 @@ import subprocess
 import warnings
 from collections.abc import Callable, Iterable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import ir_measures
@@ -82,14 +81,14 @@ def parse_measure(measure: str | Measure) -> Measure:
     """
     parsed = _parse_text(measure) if isinstance(measure, str) else measure
     if not isinstance(parsed, ir_measures.Measure):
-        raise MeasureError(
-            "a measure is a name or an ir-measures object", found=type(measure).__name__
-        )
+        raise _refusal("a measure is a name or an ir-measures object", type(measure).__name__)
+    if parsed.NAME is None:
+        raise _refusal("a defined measure needs a name", hint='write define(..., name="Mine")')
     _check_parameters(parsed)
     if parsed.NAME in _UNFIT:
-        raise MeasureError(f"{parsed} {_UNFIT[parsed.NAME]}", hint=f"these fit: {_FITTING}")
+        raise _refusal(f"{parsed} {_UNFIT[parsed.NAME]}")
     if parsed.NAME in _DIVERSITY:
-        raise MeasureError(f"{parsed} needs judgements per subtopic", hint=f"these fit: {_FITTING}")
+        raise _refusal(f"{parsed} needs judgements per subtopic")
     _check_behaviour(parsed)
     return parsed
 
@@ -127,15 +126,12 @@ def query_scores(run: pd.DataFrame, qrels: pd.DataFrame, measure: Measure) -> Fl
     >>> query_scores(run, as_qrels({"q1": {"d1": 1}, "q2": {"d1": 1}}), parse_measure("RR@10"))
     array([0.5, 0. ])
     """
-    query_ids = categories(qrels["query_id"])
-    values = _calculate(measure, _qrels_dict(qrels), _run_dict(run, measure_depth(measure)))
-    scores = np.array([values.get(query_id, 0.0) for query_id in query_ids], dtype=np.float64)
+    n_queries = len(qrels["query_id"].cat.categories)
+    values = _calculate(measure, _qrels_dict(qrels), _run_dict(run, qrels, measure_depth(measure)))
+    scores = np.array([values.get(str(i), 0.0) for i in range(n_queries)], dtype=np.float64)
     if not ((scores >= -1e-9) & (scores <= 1 + 1e-9)).all():
-        raise MeasureError(
-            f"{measure} gives values outside [0, 1]",
-            found=f"{scores.min():.6g} to {scores.max():.6g}",
-            hint=f"these fit: {_FITTING}",
-        )
+        found = f"{scores.min():.6g} to {scores.max():.6g}"
+        raise _refusal(f"{measure} gives values outside [0, 1]", found)
     return scores
 
 
@@ -213,7 +209,7 @@ class IrMeasuresKernel(Kernel):
         qrels: dict[str, dict[str, int]] = {}
         for number, (profile, returned, *cells) in enumerate(patterns):
             name = str(number)
-            run[name] = {f"r{rank}": float(returned - rank) for rank in range(1, returned + 1)}
+            run[name] = {f"r{rank}": returned - rank + 1.0 for rank in range(1, returned + 1)}
             found = dict(zip(cells[::2], cells[1::2], strict=True))
             bounds = self.profiles.start[profile : profile + 2]
             missed = list(self.profiles.values[bounds[0] : bounds[1]].tolist())
@@ -225,7 +221,12 @@ class IrMeasuresKernel(Kernel):
         return {pattern: values.get(str(i), 0.0) for i, pattern in enumerate(patterns)}
 
     def random_mean(
-        self, corpus_size: int, present: IntArray, gain: FloatArray, profile: IntArray, k: IntArray
+        self,
+        corpus_size: IntArray,
+        present: IntArray,
+        gain: FloatArray,
+        profile: IntArray,
+        k: IntArray,
     ) -> FloatArray:
         raise NotImplementedError("no closed form: null C takes the mean of its trials")
 
@@ -235,7 +236,7 @@ class IrMeasuresKernel(Kernel):
         The means of null D come from its trials; only their spread over queries uses this.
         """
         profiles = entries.profile[entries.query]
-        length = self.profiles.length[profiles]
+        length = np.r_[self.profiles.length, 0][profiles]  # -1, the empty profile, has none
         owner = np.repeat(np.arange(len(profiles)), length)
         first = np.repeat(np.r_[0, np.cumsum(length)[:-1]], length)
         cell = np.repeat(self.profiles.start[profiles], length) + np.arange(len(owner)) - first
@@ -264,35 +265,39 @@ def _batches(patterns: list[tuple[int, ...]]) -> Iterable[list[tuple[int, ...]]]
         yield batch
 
 
-def _run_dict(run: pd.DataFrame, depth: int | None) -> dict[str, dict[str, float]]:
-    """Return the run as ir-measures takes it fastest, with strictly falling scores."""
-    query = codes(run["query_id"])
+def _run_dict(
+    run: pd.DataFrame, qrels: pd.DataFrame, depth: int | None
+) -> dict[str, dict[str, float]]:
+    """Return the run as ir-measures takes it fastest, with strictly falling scores above 0."""
+    to_query = qrels["query_id"].cat.categories.get_indexer(run["query_id"].cat.categories)
+    query, doc = codes(run["query_id"]), codes(run["doc_id"])
     rank = rank_in_query(query)
+    keep = to_query[query] >= 0
     if depth is not None:
-        keep = rank <= depth
-        run, query, rank = run[keep], query[keep], rank[keep]
-    query_ids = categories(run["query_id"])
-    doc_ids = categories(run["doc_id"])[codes(run["doc_id"])].tolist()
-    start = np.flatnonzero(np.r_[True, query[1:] != query[:-1]]) if len(query) else query
-    bounds = np.r_[start, len(query)].tolist()
-    deepest = float(rank.max(initial=0))
-    score = (deepest - rank).tolist()
-    return {
-        query_ids[query[low]]: dict(zip(doc_ids[low:high], score[low:high], strict=True))
-        for low, high in pairwise(bounds)
-    }
+        keep &= rank <= depth
+    query, doc, rank = query[keep], doc[keep], rank[keep]
+    # ids of the corpus are many: look up only those that are still there
+    doc_ids = categories(run["doc_id"])[doc].tolist()
+    score = (float(rank.max(initial=0)) - rank + 1.0).tolist()
+    return _nested(to_query[query], doc_ids, score)
 
 
 def _qrels_dict(qrels: pd.DataFrame) -> dict[str, dict[str, int]]:
-    query = codes(qrels["query_id"])
-    query_ids = categories(qrels["query_id"])
     doc_ids = categories(qrels["doc_id"])[codes(qrels["doc_id"])].tolist()
     # ir-measures' providers disagree about negative grades: all of them mean "not relevant" here
     grade = np.maximum(qrels["relevance"].to_numpy(), 0).tolist()
-    start = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
-    bounds = np.r_[start, len(query)].tolist()
+    return _nested(codes(qrels["query_id"]), doc_ids, grade)
+
+
+def _nested(query: IntArray, doc_ids: list[str], values: list[Any]) -> dict[str, dict[str, Any]]:
+    """Return ``{query: {doc_id: value}}`` of rows that come query by query.
+
+    Queries are called by their number: gdeval takes no other names (it reads "q-12" as 12).
+    """
+    new = np.r_[True, query[1:] != query[:-1]][: len(query)]
+    bounds = np.r_[np.flatnonzero(new), len(query)].tolist()
     return {
-        query_ids[query[low]]: dict(zip(doc_ids[low:high], grade[low:high], strict=True))
+        str(query[low]): dict(zip(doc_ids[low:high], values[low:high], strict=True))
         for low, high in pairwise(bounds)
     }
 
@@ -305,20 +310,17 @@ def _calculate(
             metric.query_id: float(metric.value)
             for metric in ir_measures.iter_calc([measure], qrels, run)
         }
-    except subprocess.CalledProcessError as error:
-        # some providers are programs of their own, with their own ideas of what an id is
-        raise MeasureError(
-            f"ir-measures' provider for {measure} fails",
-            found=f"status {error.returncode} of {Path(error.cmd[0]).name}",
-            hint=f"these fit: {_FITTING}",
-        ) from None
     except ValueError as error:
         if "Unsupported measures" not in str(error):
             raise
-        raise MeasureError(
-            f"ir-measures has no provider for {measure} here",
-            found=str(error).splitlines()[-1].strip(" -"),
-            hint=f"install it, or take one of these: {_FITTING}",
+        found = str(error).splitlines()[-1].strip(" -")
+        problem = f"ir-measures has no provider for {measure} here"
+        raise _refusal(problem, found, hint="install it, or take another") from None
+    except subprocess.CalledProcessError as error:
+        raise _refusal(
+            f"the program that computes {measure} for ir-measures failed",
+            f"exit status {error.returncode}",
+            hint="gdeval takes grades up to 4 and no spaces in ids",
         ) from None
 
 
@@ -333,10 +335,10 @@ def _parse_text(text: str) -> Measure:
             known = {key.lower(): key for key in ir_measures.measures.registry}
             if name.lower() in known:
                 return ir_measures.parse_measure(known[name.lower()] + "".join(rest))
-            problem = f"ir-measures knows no measure {name!r}"
+            problem = f"ir-measures knows no measure {name[:40]!r}"
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-            problem = f"{text!r} is not a measure"
-    raise MeasureError(problem, hint=f"write it as ir-measures does: {_FITTING}")
+            problem = f"{text[:40]!r} is not a measure"
+    raise _refusal(problem)
 
 
 def _split_name(text: str) -> tuple[str, str]:
@@ -350,44 +352,44 @@ def _check_parameters(measure: Measure) -> None:
         value = measure.params.get(name)
         if value is None:
             continue
+        where = f"the {name} of {measure.NAME}"
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise MeasureError(
-                f"the {name} of {measure.NAME} must be a whole number from 1 on", found=repr(value)
-            )
+            raise _refusal(f"{where} must be a whole number from 1 on", repr(value))
         if value > LARGEST_CUTOFF:
-            raise MeasureError(
-                f"the {name} of {measure.NAME} is too large",
-                found=str(value),
-                hint=f"the limit is {LARGEST_CUTOFF}",
-            )
+            raise _refusal(f"{where} is too large (limit {LARGEST_CUTOFF})", str(value)[:40])
     if measure.params.get("judged_only"):
-        raise MeasureError(
-            f"{measure} ignores documents without judgements, which the nulls have many of",
-            hint="leave out judged_only",
-        )
+        problem = f"{measure} ignores documents without judgements, which the nulls have many of"
+        raise _refusal(problem, hint="leave out judged_only")
     gains = measure.params.get("gains")
     if gains is not None and any((old > 0) != (new > 0) or new < 0 for old, new in gains.items()):
-        raise MeasureError(
-            "a gain table may not turn relevant documents into others, or the other way round",
-            found=repr(gains),
-        )
+        problem = "a gain table may not turn relevant documents into others, nor others into them"
+        raise _refusal(problem, repr(gains))
     try:
         measure.validate_params()
     except AssertionError as error:
-        needs = f"{measure.NAME}: {error}"
-        raise MeasureError(needs, hint=f"these fit: {_FITTING}") from None
+        raise _refusal(f"{measure.NAME}: {error}") from None
+
+
+def _refusal(problem: str, found: str | None = None, *, hint: str | None = None) -> MeasureError:
+    """Return the error that says what does not fit, and names measures that do."""
+    return MeasureError(
+        problem, found=found, hint=f"{hint + '; ' if hint else ''}these fit: {_FITTING}"
+    )
 
 
 def _check_behaviour(measure: Measure) -> None:
     """Ask ir-measures whether an unfamiliar measure behaves as the nulls need."""
     if measure.NAME in _KERNELS and "dcg" not in measure.params:
         return
-    qrels = {"none": {"d9": 1}, "best": {"d0": 1}}
-    ranking = {f"d{i}": float(-i) for i in range(3)}
-    values = _calculate(measure, qrels, {"none": ranking, "best": ranking})
-    if values.get("none", 0.0) != 0.0 or not 0.0 < values.get("best", 0.0) <= 1.0:
-        raise MeasureError(
+    # the measure may count only higher grades; gdeval takes none above 4
+    lowest = max(measure.params.get("rel", 1), measure.params.get("max_rel", 1))
+    qrels = {str(grade): {"d0": lowest + grade - 1} for grade in range(1, 5)}
+    qrels["0"] = {"d9": lowest}
+    ranking = {f"d{i}": 3.0 - i for i in range(3)}
+    values = _calculate(measure, qrels, dict.fromkeys(qrels, ranking))
+    without, best = values.pop("0", 0.0), max(values.values(), default=0.0)
+    if without != 0.0 or not 0.0 < best <= 1.0:
+        raise _refusal(
             f"{measure} is not a score in [0, 1] that is 0 without a relevant document",
-            found=f"{values.get('none'):.6g} without one, {values.get('best'):.6g} at best",
-            hint=f"these fit: {_FITTING}",
+            f"{without:.6g} without one, {best:.6g} at best",
         )

@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from falsify_adapters.errors import InputError
+
 #: Every code that a report may carry, with what it means. Codes never change their meaning.
 CODES: dict[str, str] = {
     "W-BENCHMARK-DEGENERATE": "all queries share the same relevant documents",
@@ -21,18 +23,22 @@ CODES: dict[str, str] = {
     "W-FALLBACK": "the fast kernel disagreed with ir-measures, which was used instead",
     "W-FEW-BOOT": "an interval ends so close to tau that n_boot resamples cannot tell",
     "W-GOLD-NOT-IN-CORPUS": "relevant documents that the corpus lacks",
+    "W-ID-OVERLAP": "few or no ids of run and qrels meet",
     "W-LARGE-GRADES": "unusually large relevance grades",
     "W-MISSING-QUERIES": "judged queries that the run does not answer (counted as 0)",
     "W-NO-RELEVANT": "queries without a relevant document (counted as 0)",
+    "W-QUOTED-IDS": "ids in quotation marks, which were taken as part of the id",
     "W-RANK-AS-SCORE": "the file has ranks and no scores: ranked by rank",
     "W-RANK-DISAGREES": "the rank column and the scores disagree in part (scores count)",
     "W-RARE-EVENTS": "an interval rests on a few queries: it covers less often than it says",
     "W-RARE-WINS": "too few queries to exclude rare wins behind a FAIL",
     "W-SCORE-PRECISION": "scores that only double precision tells apart: other tools see ties",
+    "W-SCORES-ASCEND": "every query lists its documents by rising score (distances?)",
     "W-SELF-MATCHES": "queries that retrieve a document with their own id",
     "W-SMALL-N": "few queries: null A holds a visible share of self-pairs",
     "W-TAU-AUTO": "tau was computed from the benchmark and the run, not set before",
     "W-TIES": "tied scores inside the cutoff: the order of ties moves the score",
+    "W-UNJUDGED": "hardly any returned document is judged: another corpus version?",
     "W-UNREACHABLE": "no system can clear tau against a null on this benchmark",
 }
 
@@ -87,6 +93,42 @@ def tell(code: str, message: str, notes: list[Note] | None) -> None:
         warnings.warn(str(note), FalsifyWarning, stacklevel=3)
     else:
         notes.append(note)
+
+
+def refuse_notes(
+    notes: Iterable[Note], name: str, *, accepted: frozenset[str] = ON_VERDICTS
+) -> None:
+    """Refuse an input that has warnings: strict mode.
+
+    Parameters
+    ----------
+    notes : iterable of Note
+        The notes of a file, an evaluation or a report.
+    name : str
+        What they are about.
+    accepted : frozenset of str
+        Codes that are no reason to refuse.
+
+    Raises
+    ------
+    InputError
+        If there is any other note; the message holds all of them.
+
+    Examples
+    --------
+    >>> refuse_notes([Note("W-SMALL-N", "30 queries")], "bm25")
+    >>> refuse_notes([Note("W-TIES", "3 queries")], "bm25")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    falsify_adapters.errors.InputError: bm25 has 1 warning; found: W-TIES: 3 queries; hint:...
+    """
+    found = [str(note) for note in notes if note.code not in accepted]
+    if found:
+        raise InputError(
+            f"{name} has {len(found)} warning{'s' if len(found) > 1 else ''}",
+            found="; ".join(found),
+            hint="strict mode (--strict) refuses such an input",
+        )
 
 
 def some(items: Iterable[object], limit: int = 3) -> str:

@@ -11,6 +11,8 @@ from falsify_adapters.results import NULLS, GateConfig, NullResult, Power
 
 #: The chance of a PASS that is called enough, as is usual in power analysis (Cohen 1988).
 ENOUGH = 0.8
+#: Where no number of queries helps.
+NO_POWER = Power(ENOUGH, None, None, None)
 #: From here on a number of queries is no plan.
 BEYOND_REACH = 1_000_000
 
@@ -44,7 +46,7 @@ def power_of(
     spread = [name for name in NULLS if standard_errors[name] > 0]
     closed = any(null.attainable < tau for null in nulls.values())
     if not spread or closed or n_queries < 2 or config.decision == "point":
-        return Power(ENOUGH, None, None, None)
+        return NO_POWER
     reserve = {name: stats.norm.ppf(ENOUGH) * standard_errors[name] for name in spread}
     sure = stats.norm.ppf(1 - config.alpha_each / 2)
     reach = {

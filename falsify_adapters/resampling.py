@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import stats
 
-from falsify_adapters.frames import FloatArray
+from falsify_adapters.frames import FloatArray, IntArray
 
 #: Differences below this are rounding, not effects.
 ROUNDING = 1e-12
@@ -23,23 +23,31 @@ def bootstrap_t(
     alpha: float,
     n_boot: int,
     seed: int,
+    n_drawn: int | None = None,
+    largest_share: float | None = None,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return studentised bootstrap intervals for several means at once.
 
-    One set of resampled queries serves all columns. The influence values are centred, so that
+    One set of resampled units serves all columns. The influence values are centred, so that
     only their spread matters; the intervals are placed around `estimate`, and widened by the
     Monte Carlo error of the estimates.
 
     Parameters
     ----------
-    influence : ndarray, shape (n_queries, n_columns)
-        Influence of each query on each estimate.
+    influence : ndarray, shape (n_units, n_columns)
+        Influence of each query on each estimate; of each cluster or block, where queries are
+        resampled together (see :func:`cluster_units`, :func:`block_units`).
     estimate, error : ndarray, shape (n_columns,)
         The estimates and their Monte Carlo standard errors.
     alpha : float
         Each interval has confidence ``1 - alpha``.
     n_boot, seed : int
         Number of resamples, and their seed.
+    n_drawn : int, optional
+        Units in a resample, by default as many as there are (fewer for overlapping blocks).
+    largest_share : float, optional
+        Root of the sum of the squared shares of all queries that the units hold, by default that
+        of equal units; it scales the widest interval possible.
 
     Returns
     -------
@@ -53,22 +61,26 @@ def bootstrap_t(
     inequality (McDiarmid 1989), which holds whatever the distribution: one query moves a score in
     [0, 1] by at most 1/N, and a null's mean by 2/N.
     """
-    centred, standard_error = centred_influence(influence)
-    t = t_values(centred, n_boot, seed)
-    low, high = t_interval(t, len(influence), estimate, standard_error, error, alpha)
+    drawn = n_drawn or len(influence)
+    centred, standard_error = centred_influence(influence, drawn)
+    t = t_values(centred, drawn, n_boot, seed)
+    share = largest_share or 1 / np.sqrt(drawn)
+    low, high = t_interval(t, share, estimate, standard_error, error, alpha)
     return low, high, standard_error
 
 
-def centred_influence(influence: FloatArray) -> tuple[FloatArray, FloatArray]:
+def centred_influence(
+    influence: FloatArray, n_drawn: int | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Return influence values less their mean, and the standard error of each column's mean."""
     centred = influence - influence.mean(axis=0)
     centred[np.abs(centred) < ROUNDING] = 0.0
-    return centred, np.sqrt((centred**2).mean(axis=0) / len(centred))
+    return centred, np.sqrt((centred**2).mean(axis=0) / (n_drawn or len(influence)))
 
 
 def t_interval(
     t: FloatArray,
-    n: int,
+    largest_share: float,
     estimate: FloatArray,
     standard_error: FloatArray,
     error: FloatArray,
@@ -81,10 +93,69 @@ def t_interval(
     scale = np.where(standard_error > 0, standard_error, 1.0)
     noise = stats.norm.ppf(1 - alpha / 2) * error
     # no interval needs to be wider than the inequality that holds for any distribution
-    far = BOUNDED_DIFFERENCE * np.sqrt(np.log(2 / alpha) / (2 * n))
+    far = BOUNDED_DIFFERENCE * largest_share * np.sqrt(np.log(2 / alpha) / 2)
     low = estimate - _widened(np.minimum(upper_t * scale, far), noise)
     high = estimate + _widened(np.minimum(-lower_t * scale, far), noise)
     return low, high
+
+
+def cluster_units(influence: FloatArray, cluster: IntArray) -> tuple[FloatArray, float]:
+    """Return what each cluster of queries contributes, and the clusters' root sum of squares.
+
+    Influence values are summed per cluster (Cameron, Gelbach and Miller 2008).
+
+    Parameters
+    ----------
+    influence : ndarray, shape (n_queries, n_columns)
+        Influence of each query.
+    cluster : ndarray, shape (n_queries,)
+        Number of each query's cluster, from 0 without gaps.
+
+    Returns
+    -------
+    units : ndarray, shape (n_clusters, n_columns)
+        Scaled so that their mean moves as the mean over queries does.
+    largest_share : float
+        For :func:`bootstrap_t`.
+    """
+    centred = influence - influence.mean(axis=0)
+    size = np.bincount(cluster)
+    units = np.zeros((len(size), influence.shape[1]))
+    np.add.at(units, cluster, centred)
+    n = len(influence)
+    return units * (len(size) / n), float(np.sqrt((size.astype(np.float64) ** 2).sum()) / n)
+
+
+def block_units(
+    influence: FloatArray, order: IntArray, length: int
+) -> tuple[FloatArray, int, float]:
+    """Return the means of all overlapping blocks of queries in time, the last ones wrapped.
+
+    Parameters
+    ----------
+    influence : ndarray, shape (n_queries, n_columns)
+        Influence of each query.
+    order : ndarray, shape (n_queries,)
+        The queries in the order of time.
+    length : int
+        Queries per block.
+
+    Returns
+    -------
+    units : ndarray, shape (n_queries, n_columns)
+        Mean of the block that starts at each query (the circular block bootstrap of Politis and
+        Romano 1992: every query stands in as many blocks).
+    n_drawn : int
+        Blocks in a resample.
+    largest_share : float
+        For :func:`bootstrap_t`.
+    """
+    centred = (influence - influence.mean(axis=0))[order]
+    n = len(centred)
+    wrapped = np.cumsum(np.concatenate([np.zeros((1, centred.shape[1])), centred, centred]), axis=0)
+    units = (wrapped[length : n + length] - wrapped[:n]) / length
+    n_drawn = max(2, round(n / length))
+    return units, n_drawn, float(np.sqrt(length / n))
 
 
 def _widened(half_width: FloatArray, noise: FloatArray) -> FloatArray:
@@ -92,7 +163,7 @@ def _widened(half_width: FloatArray, noise: FloatArray) -> FloatArray:
     return np.where(half_width < 0, -1.0, 1.0) * np.hypot(half_width, noise)
 
 
-def t_values(centred: FloatArray, n_boot: int, seed: int) -> FloatArray:
+def t_values(centred: FloatArray, drawn: int, n_boot: int, seed: int) -> FloatArray:
     """Return the t value of each resample and column, shape (n_boot, n_columns)."""
     n = len(centred)
     rng = np.random.default_rng([seed, *b"boot"])
@@ -101,14 +172,14 @@ def t_values(centred: FloatArray, n_boot: int, seed: int) -> FloatArray:
     step = max(1, CHUNK_CELLS // n)
     for low in range(0, n_boot, step):
         rows = min(step, n_boot - low)
-        drawn = rng.integers(0, n, size=(rows, n), dtype=np.int32)
-        drawn += np.arange(rows, dtype=np.int32)[:, None] * n
-        counts = np.bincount(drawn.ravel(), minlength=rows * n).reshape(rows, n)
-        means[low : low + rows] = counts @ moments / n
+        units = rng.integers(0, n, size=(rows, drawn), dtype=np.int32)
+        units += np.arange(rows, dtype=np.int32)[:, None] * n
+        counts = np.bincount(units.ravel(), minlength=rows * n).reshape(rows, n)
+        means[low : low + rows] = counts @ moments / drawn
     mean, square = means[:, : centred.shape[1]], means[:, centred.shape[1] :]
-    variance = (square - mean**2) / n
+    variance = (square - mean**2) / drawn
     # an exact zero comes out as rounding noise of the size of the squares
-    flat = variance <= 1e-13 * (centred**2).max(axis=0, initial=0.0) / n
+    flat = variance <= 1e-13 * (centred**2).max(axis=0, initial=0.0) / drawn
     with np.errstate(divide="ignore", invalid="ignore"):
         t = mean / np.sqrt(np.where(flat, 0.0, variance))
     return np.where(flat, np.where(mean == 0, 0.0, np.copysign(np.inf, mean)), t)

@@ -52,6 +52,9 @@ class GateConfig:
         Each of the four intervals has confidence ``1 - alpha/4``, or ``1 - alpha``.
     companion : bool
         Also grade the strict companion measure.
+    require_ceiling : bool
+        The verdict also asks that the score lies at least tau above the query-blind ceiling, by
+        the point: the ceiling is fitted to these very queries.
 
     Raises
     ------
@@ -74,6 +77,7 @@ class GateConfig:
     decision: Literal["interval", "point"] = "interval"
     correction: Literal["bonferroni", "none"] = "bonferroni"
     companion: bool = True
+    require_ceiling: bool = False
 
     def __post_init__(self) -> None:
         if self.tau == "auto":
@@ -83,13 +87,10 @@ class GateConfig:
                     found=f"decision={self.decision!r}",
                     hint="beside intervals it would count the same noise twice",
                 )
-        elif not 0 <= self.tau <= 1:
-            raise UsageError("tau must lie in [0, 1]", found=str(self.tau))
-        if not 0 < self.alpha < 1:
-            raise UsageError("alpha must lie between 0 and 1", found=str(self.alpha))
-        for name, least in (("n_boot", 100), ("n_trials", 100), ("seed", 0)):
-            if getattr(self, name) < least:
-                raise UsageError(f"{name} must be at least {least}", found=str(getattr(self, name)))
+        elif not _is_number(self.tau) or not 0 <= self.tau <= 1:
+            raise UsageError('tau must lie in [0, 1] or be "auto"', found=repr(self.tau))
+        if not _is_number(self.alpha) or not 0 < self.alpha < 1:
+            raise UsageError("alpha must lie between 0 and 1", found=repr(self.alpha))
         choices = {
             "permute": ("query", "label"),
             "marginal": ("document", "set"),
@@ -101,11 +102,33 @@ class GateConfig:
                 raise UsageError(
                     f"{name} must be one of {', '.join(allowed)}", found=repr(getattr(self, name))
                 )
+        self._check_counts()
+
+    def _check_counts(self) -> None:
+        """Refuse numbers of draws from which nothing could be read at this alpha."""
+        leasts = {"n_boot": self.least_boot, "n_trials": self.least_trials, "seed": 0}
+        for name, least in leasts.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+                raise UsageError(f"{name} must be a whole number", found=repr(value))
+            if value < least:
+                beside = "" if name == "seed" else f" at alpha = {self.alpha:g}"
+                raise UsageError(f"{name} must be at least {least}{beside}", found=str(value))
 
     @property
     def alpha_each(self) -> float:
         """Error level of each null's interval."""
         return self.alpha / len(NULLS) if self.correction == "bonferroni" else self.alpha
+
+    @property
+    def least_trials(self) -> int:
+        """Fewest trials with which a p-value can reach `alpha_each`."""
+        return max(100, math.ceil(1 / self.alpha_each))
+
+    @property
+    def least_boot(self) -> int:
+        """Fewest resamples that hold an interval's end: one of them beyond it."""
+        return max(100, math.ceil(2 / self.alpha_each))
 
 
 @dataclass(frozen=True)
@@ -272,6 +295,9 @@ class GateReport:
         How many different expectations the four nulls test on this benchmark.
     reason : str
         One sentence that says why the verdict is what it is.
+    ceiling : mapping
+        The query-blind ceiling, outside the verdict unless asked for: ``score``, ``kind``,
+        ``upper``, ``below`` and ``sentence``.
     per_query : DataFrame
         ``query_id, score`` and the query's expected score under each null (columns A to D).
     power : Power or None
@@ -393,6 +419,10 @@ def plain(value: Any) -> Any:
         number = float(value)
         return float(f"{number:.12g}") if math.isfinite(number) else None
     return value
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
 
 
 def _escape(text: str) -> str:

@@ -6,6 +6,13 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+#: No test depends on how fast the machine is. The thorough profile is for once in a while:
+#: ``pytest --hypothesis-profile=thorough``.
+settings.register_profile("usual", max_examples=40, deadline=None)
+settings.register_profile("thorough", max_examples=10_000, deadline=None)
+settings.load_profile("usual")
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"

@@ -107,7 +107,7 @@ def nothing_at_hand(
     cache = tmp_path_factory.mktemp("cache")
     monkeypatch.delenv("FALSIFY_DATA_DIR", raising=False)
     monkeypatch.delenv("FALSIFY_BEIR_URL", raising=False)
-    monkeypatch.setattr("falsify_adapters.adapters.beir.cache_folder", lambda: cache)
+    monkeypatch.setattr("falsify_adapters.download.cache_folder", lambda: cache)
     monkeypatch.chdir(cache)
     return cache
 

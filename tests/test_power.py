@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from report_factory import gate_report, null_result
 from scipy import stats
 from statsmodels.stats.power import normal_power_het, normal_sample_size_one_tail
 
@@ -15,6 +14,7 @@ from falsify_adapters.power import power_of, power_sentence
 from falsify_adapters.report.jsonfile import to_json
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.results import NULLS, Power
+from tests.report_factory import gate_report, null_result
 
 CONFIG = GateConfig()
 Z = stats.norm.ppf(1 - CONFIG.alpha_each / 2)

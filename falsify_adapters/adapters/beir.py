@@ -8,11 +8,9 @@ caller's dict is left as it is, and a judged query that the run misses counts 0 
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,26 +18,26 @@ import numpy as np
 import pandas as pd
 
 from falsify_adapters import baselines
+from falsify_adapters import download as downloads
 from falsify_adapters.adapters.beir_corpus import Corpus, FolderCorpus, MemoryCorpus
+from falsify_adapters.adapters.beir_places import Download, Place, content_of, locate
+from falsify_adapters.adapters.files import read_run_beside
 from falsify_adapters.bm25_index import Document
-from falsify_adapters.data.table import BeirEntry, beir_table, close_names, find_entry
-from falsify_adapters.download import cache_folder, fetch, is_dataset, subsets
+from falsify_adapters.data.table import find_entry
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import as_qrels, categories, codes
 from falsify_adapters.notes import Note, some
-from falsify_adapters.readers import read_qrels, read_run
+from falsify_adapters.readers import read_qrels
 
 if TYPE_CHECKING:
     from falsify_adapters.results import GateConfig, GateReport
 
-#: Environment variable that names the folder of data sets.
-DATA_DIR = "FALSIFY_DATA_DIR"
 #: Settings of the BM25 run that is computed when no run is given.
 BM25_SETTINGS = {"k": 100, "k1": 0.9, "b": 0.4}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """A benchmark: qrels at hand, document ids and texts read when they are asked for.
 
@@ -74,18 +72,24 @@ class Dataset:
         """The documents' ids, or None if there is no corpus. Texts are not held."""
         if not self.corpus.has_documents():
             return None
-        ids: set[str] = set()
-        for n_documents, doc_id in enumerate(self.corpus.doc_ids(), start=1):
-            ids.add(doc_id)
-            if len(ids) < n_documents:
-                raise InputError(
-                    f"the corpus of {self.title} holds a document id twice",
-                    found=repr(doc_id),
-                    hint="one document per id",
-                )
+        n_documents = 0
+
+        def counted() -> Iterator[str]:
+            nonlocal n_documents
+            for doc_id in self.corpus.doc_ids():
+                n_documents += 1
+                yield doc_id
+
+        ids = frozenset(counted())  # built at once: millions of ids are not copied
         if not ids:
             raise InputError(f"the corpus of {self.title} is empty")
-        return frozenset(ids)
+        if len(ids) < n_documents:
+            raise InputError(
+                f"the corpus of {self.title} holds a document id twice",
+                found=repr(_first_repeated(self.corpus.doc_ids())),
+                hint="one document per id",
+            )
+        return ids
 
     @property
     def corpus_size(self) -> int | None:
@@ -139,7 +143,7 @@ class Dataset:
             k=k,
             k1=k1,
             b=b,
-            cache_dir=cache_folder() / "bm25" if cache_dir is None else cache_dir,
+            cache_dir=downloads.cache_folder() / "bm25" if cache_dir is None else cache_dir,
             corpus_fingerprint=self.corpus.fingerprint(),
             progress=progress,
         )
@@ -152,6 +156,7 @@ class Dataset:
         corpus_size: int | None = None,
         keep_self: bool = False,
         top_k: int | None = None,
+        exclude: pd.DataFrame | None = None,
         progress: bool | None = None,
     ) -> Evaluation:
         """Join a run to this benchmark.
@@ -171,6 +176,8 @@ class Dataset:
             Keep documents whose id equals the query's, which BEIR removes.
         top_k : int, optional
             Cut every ranking to this depth.
+        exclude : DataFrame, optional
+            Documents to leave out of the run, per query: ``query_id, doc_id``.
         progress : bool, optional
             Draw progress bars; by default only on a terminal.
 
@@ -191,8 +198,10 @@ class Dataset:
             top_k = depth if top_k is None else min(top_k, depth)
         elif isinstance(run, (str, Path)):
             system = system or self._system_of(Path(run))
-            # read one more than is kept, for the query's own may have to go
-            file = read_run(run, depth=None if top_k is None else top_k + 1, notes=notes)
+            # read one more than is kept, for the query's own may have to go; what is excluded
+            # may lie anywhere
+            cut = None if top_k is None or exclude is not None else top_k + 1
+            file = read_run_beside(run, self.qrels, depth=cut, notes=notes)
             run, provenance["run"] = file.frame, dict(file.provenance)
         return _evaluation(
             run,
@@ -201,6 +210,7 @@ class Dataset:
             corpus_ids=self.corpus_ids if corpus_size is None else None,
             keep_self=keep_self,
             top_k=top_k,
+            exclude=exclude,
             notes=notes,
             system=system or "run",
             benchmark=self.name,
@@ -348,36 +358,13 @@ def open_datasets(
         If the data set is not there and cannot be downloaded, or has no such split.
     """
     if isinstance(source, Dataset):
+        if split not in (None, source.split):
+            raise UsageError(f"{source.title} is open for another split", found=str(source.split))
         return [source]
     if not isinstance(source, (str, Path)):
         return [_from_loader(source, split)]
-    folder, name = _folder_of(source, data_dir)
-    if folder is None:
-        entry = _downloadable(str(source), data_dir)
-        name, part = entry.name, _part_of(str(source))
-        if offline or not download:
-            raise InputError(
-                f"{name} is not at hand, and downloads are switched off",
-                found=f"no folder {name} in {_places_text(data_dir)}",
-                hint="run once without --offline, or name a folder in BEIR's layout",
-            )
-        folder = fetch(
-            entry, _places(data_dir)[0], base_url=base_url, verify=verify, progress=progress
-        )
-        folder = folder / part if part else folder
-    if (folder / "qrels").is_dir():
-        parent = folder.parent
-        if folder in subsets(parent) and (whole := find_entry(parent.name)) is not None:
-            return [_from_folder(folder, whole.name, split, subset=folder.name)]
-        return [_from_folder(folder, name, split)]
-    parts = subsets(folder)
-    if not parts:
-        raise InputError(
-            f"{source} is not a folder in BEIR's layout",
-            found=_content(folder),
-            hint="it needs qrels/SPLIT.tsv, beside corpus.jsonl and queries.jsonl",
-        )
-    return [_from_folder(part, name, split, subset=part.name) for part in parts]
+    options = Download(download and not offline, base_url, verify, progress)
+    return [_from_folder(place, split) for place in locate(source, data_dir, options)]
 
 
 def gate_beir(
@@ -462,7 +449,7 @@ def run_of(part: Dataset, run: str | Path) -> Path:
     if len(matches) != 1:
         raise InputError(
             f"{path.name} should hold one run for {part.title}",
-            found=", ".join(file.name for file in matches) or _content(path),
+            found=", ".join(file.name for file in matches) or content_of(path),
             hint=f"name it {part.subset}.trec",
         )
     return matches[0]
@@ -488,27 +475,25 @@ def _evaluation(run: Any, qrels: Any, **options: Any) -> Evaluation:
     return replace(evaluation, notes=(*evaluation.notes, note))
 
 
-def _from_folder(
-    folder: Path, name: str | None, split: str | None, subset: str | None = None
-) -> Dataset:
-    entry = find_entry(name) if name else None
+def _from_folder(place: Place, split: str | None) -> Dataset:
+    entry = find_entry(place.name)
     split = split or (entry.default_split if entry else "test")
-    path = folder / "qrels" / f"{split}.tsv"
+    path = place.folder / "qrels" / f"{split}.tsv"
     if not path.is_file():
         splits = sorted(file.stem for file in path.parent.glob("*.tsv"))
         raise InputError(
-            f"{folder.name} has no qrels for the split {split}",
-            found=f"splits {', '.join(splits)}" if splits else _content(path.parent),
+            f"{place.folder.name} has no qrels for the split {split}",
+            found=f"splits {', '.join(splits)}" if splits else content_of(path.parent),
             hint=f"--split {splits[0]}" if splits else "BEIR's layout is qrels/SPLIT.tsv",
         )
     notes: list[Note] = []
     file = read_qrels(path, notes=notes)
     return Dataset(
-        name=name,
+        name=place.name,
         split=split,
         qrels=file.frame,
-        corpus=FolderCorpus(folder),
-        subset=subset,
+        corpus=FolderCorpus(place.folder),
+        subset=place.subset,
         notes=tuple(notes),
         provenance={"qrels": dict(file.provenance)},
     )
@@ -534,6 +519,15 @@ def _from_loader(source: Any, split: str | None) -> Dataset:
     )
 
 
+def _first_repeated(doc_ids: Iterable[str]) -> str:
+    seen: set[str] = set()
+    for doc_id in doc_ids:
+        if doc_id in seen:
+            break
+        seen.add(doc_id)
+    return doc_id
+
+
 def _qrels_rows(qrels: Any) -> Any:
     """Turn the rows of a Hugging Face data set, named as in BEIR's files, into a frame."""
     names = {"query-id": "query_id", "corpus-id": "doc_id", "score": "relevance"}
@@ -542,65 +536,6 @@ def _qrels_rows(qrels: Any) -> Any:
         return qrels
     rows = list(qrels)
     return pd.DataFrame({new: [row[old] for row in rows] for old, new in names.items()})
-
-
-def _folder_of(source: str | Path, data_dir: str | Path | None) -> tuple[Path | None, str]:
-    """Return the folder that `source` means, if it is there, and what to call it."""
-    text = str(source)
-    if text == "sample":
-        return Path(str(files("falsify_adapters.data").joinpath("sample"))), text
-    path = Path(source)
-    literal = isinstance(source, Path) or os.sep in text or data_dir is None
-    if literal and path.is_dir() and (is_dataset(path) or find_entry(text) is None):
-        return path, _name_of(path)
-    whole, part = text.split("/")[0], _part_of(text)
-    entry = find_entry(whole)
-    for place in _places(data_dir):
-        for name in dict.fromkeys((whole, entry.name if entry else whole)):
-            folder = place / name / part if part else place / name
-            if is_dataset(folder):
-                return folder, entry.name if entry else name
-    return None, text
-
-
-def _name_of(folder: Path) -> str:
-    name = folder.resolve().name
-    entry = find_entry(name)
-    return entry.name if entry and name.casefold() == entry.name else name
-
-
-def _part_of(text: str) -> str | None:
-    """Return ``android`` of ``cqadupstack/android``."""
-    return text.partition("/")[2] or None
-
-
-def _downloadable(text: str, data_dir: str | Path | None) -> BeirEntry:
-    entry = find_entry(text.split("/")[0])
-    if entry is not None:
-        return entry
-    close = close_names(text)
-    raise UsageError(
-        f"there is no data set or folder {text}",
-        found=f"nothing of that name in {_places_text(data_dir)}",
-        hint=f"did you mean {' or '.join(close)}?"
-        if close
-        else f"BEIR's names are {', '.join(entry.name for entry in beir_table())}; or a folder",
-    )
-
-
-def _places(data_dir: str | Path | None) -> list[Path]:
-    named = (data_dir, os.environ.get(DATA_DIR))
-    return [*(Path(place) for place in named if place), cache_folder() / "datasets"]
-
-
-def _places_text(data_dir: str | Path | None) -> str:
-    return ", ".join(str(place) for place in _places(data_dir))
-
-
-def _content(folder: Path) -> str:
-    if not folder.is_dir():
-        return "a file" if folder.exists() else "nothing there"
-    return some(sorted(path.name for path in folder.iterdir()), 8) or "an empty folder"
 
 
 def _stem(path: Path) -> str:

@@ -20,6 +20,9 @@ class Corpus(Protocol):
     def has_documents(self) -> bool:
         """Whether the documents are at hand (a folder may hold qrels alone)."""
 
+    def has_queries(self) -> bool:
+        """Whether the queries' texts are at hand."""
+
     def doc_ids(self) -> Iterator[str]:
         """Yield every document's id."""
 
@@ -48,6 +51,10 @@ class FolderCorpus:
     def has_documents(self) -> bool:
         """Whether the folder holds a corpus."""
         return self._find("corpus") is not None
+
+    def has_queries(self) -> bool:
+        """Whether the folder holds queries."""
+        return self._find("queries") is not None
 
     def doc_ids(self) -> Iterator[str]:
         """Yield every document's id; texts are parsed and dropped."""
@@ -115,6 +122,10 @@ class MemoryCorpus:
     def has_documents(self) -> bool:
         """Whether a corpus was given."""
         return self._corpus is not None
+
+    def has_queries(self) -> bool:
+        """Whether queries were given."""
+        return bool(self._queries)
 
     def doc_ids(self) -> Iterator[str]:
         """Yield every document's id."""

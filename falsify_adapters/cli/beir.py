@@ -89,7 +89,7 @@ def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
     runs = RunFiles(session, reading, options["runs"], datasets)
     for dataset in datasets:
         graded = None
-        for evaluation in _evaluations(session, dataset, runs, reading, options):
+        for evaluation in _evaluations(session, dataset, runs, reading):
             session.grade(evaluation, measures, config)
             graded = graded or evaluation
         if options["controls"] and graded is not None:
@@ -106,24 +106,16 @@ def _open_datasets(session: Session, options: Mapping[str, Any]) -> Iterator[Dat
 
 
 def _evaluations(
-    session: Session,
-    dataset: Dataset,
-    runs: RunFiles,
-    reading: Reading,
-    options: Mapping[str, Any],
+    session: Session, dataset: Dataset, runs: RunFiles, reading: Reading
 ) -> Iterator[Evaluation]:
     """Yield each run on one data set; BM25 if no run was given."""
-    settings = {
-        "corpus_size": options["corpus_size"],
-        "keep_self": reading.keep_self,
-        "top_k": reading.top_k,
-    }
-    if not options["runs"]:
+    if not runs.given:
         with session.attempt(dataset.title):
-            yield dataset.evaluate(**settings)
+            yield dataset.evaluate(**reading.joining)
     for path, name, file in runs.of(dataset):
         with session.attempt(f"{path} on {dataset.title}"):
-            yield joined(file, dataset.evaluate(file.frame, system=name, **settings))
+            evaluation = dataset.evaluate(file.frame, system=name, **reading.joining)
+            yield joined(file, evaluation)
 
 
 class RunFiles:
@@ -145,12 +137,18 @@ class RunFiles:
         self._names = system_names(paths)
         self._files: dict[str, RunFile] = {}
         self._homes: dict[str, list[Dataset]] = {}
+        only = datasets[0].qrels if len(datasets) == 1 else None
         for path in self._names:
             if not _is_per_dataset(path):
                 with session.attempt(path):
-                    file = self._files[path] = reading.read(path)
+                    file = self._files[path] = reading.read(path, only)
                     homes = [dataset for dataset in datasets if _share_a_query(file, dataset)]
                     self._homes[path] = homes or list(datasets[:1])
+
+    @property
+    def given(self) -> bool:
+        """Whether the user named any run."""
+        return bool(self._names)
 
     def of(self, dataset: Dataset) -> Iterator[tuple[str, str, RunFile]]:
         """Yield path, system name and content of each run for one data set."""
@@ -176,7 +174,7 @@ class RunFiles:
             # the data set's name stands in the report already
             system = system_names([place])[place] if PLACEHOLDER in name else name
             place = str(run_of(dataset, place)) if dataset.subset else place
-            yield place, system, self._reading.read(place)
+            yield place, system, self._reading.read(place, dataset.qrels)
 
 
 def _is_per_dataset(path: str) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from falsify_adapters.cli.command import complain, exit_status, write
 from falsify_adapters.cli.options import was_chosen
 from falsify_adapters.errors import FalsifyError, InputError, UsageError
-from falsify_adapters.notes import ON_VERDICTS, Note
+from falsify_adapters.notes import ON_VERDICTS, Note, refuse_notes
 from falsify_adapters.progress import quietly
 from falsify_adapters.report.outcome import Outcome, Refusal, Skip
 
@@ -52,7 +52,9 @@ class Session:
         self._strict = bool(options["strict"])
         self._curve = bool(options.get("curve"))
         # what the user has answered with an option is no reason to refuse
-        answered = {"W-EXCLUDED"} | ({"W-SELF-MATCHES"} if was_chosen("keep_self") else set())
+        answered = {"W-DEPTH", "W-EXCLUDED"} | (
+            {"W-SELF-MATCHES"} if was_chosen("keep_self") else set()
+        )
         self._accepted = ON_VERDICTS | answered
         self._told: set[tuple[str, str]] = set()
 
@@ -113,15 +115,8 @@ class Session:
 
     def _check(self, system: str, notes: Iterable[Note]) -> None:
         """Refuse an input that has warnings, if the user asked for that."""
-        if not self._strict:
-            return
-        found = [note for note in notes if note.code not in self._accepted]
-        if found:
-            raise InputError(
-                f"{system} has {len(found)} warning{'s' if len(found) > 1 else ''}",
-                found="; ".join(map(str, found)),
-                hint="--strict refuses such an input",
-            )
+        if self._strict:
+            refuse_notes(notes, system, accepted=self._accepted)
 
     def _refuse(self, name: str, error: FalsifyError) -> None:
         self.outcome.errors.append(Refusal(name, error))

@@ -65,13 +65,11 @@ def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
     graded = None
     for path, name in system_names(options["runs"]).items():
         with session.attempt(path):
-            file = reading.read(path)
+            file = reading.read(path, judged.frame)
             evaluation = Evaluation.create(
                 file.frame,
                 judged.frame,
-                corpus_size=options["corpus_size"],
-                keep_self=reading.keep_self,
-                top_k=reading.top_k,
+                **reading.joining,
                 notes=judged.notes,
                 system=name,
                 benchmark=benchmark,

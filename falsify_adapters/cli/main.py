@@ -8,7 +8,10 @@ from falsify_adapters import __version__
 from falsify_adapters.cli.command import LazyGroup
 
 #: Each is a module of this package whose ``main`` is the command.
-COMMANDS = ("warnings",)
+COMMANDS = (
+    "audit",
+    "warnings",
+)
 
 
 @click.group(

@@ -71,6 +71,12 @@ def reading_options(*, keep_self: bool) -> Callable[[Decorated], Decorated]:
         ),
         option(
             READING,
+            "--chunks",
+            metavar="REGEX",
+            help="Chunk part of ids: best chunk per document.",
+        ),
+        option(
+            READING,
             "--score-order",
             type=click.Choice(["descending", "ascending"]),
             metavar="ORDER",
@@ -124,6 +130,12 @@ def grading_options(function: Decorated) -> Decorated:
         _choice("--marginal", ["document", "set"], "What null D draws"),
         _choice("--decision", ["interval", "point"], "What must clear tau"),
         _choice("--correction", ["bonferroni", "none"], "Of the four intervals"),
+        option(
+            GRADING,
+            "--require-ceiling",
+            is_flag=True,
+            help="Also ask for tau above the best constant ranking.",
+        ),
         option(
             GRADING,
             "--curve",
@@ -218,7 +230,7 @@ def gate_config(options: Mapping[str, Any]) -> GateConfig:
     from falsify_adapters.results import GateConfig
 
     names = ("tau", "alpha", "n_boot", "n_trials", "seed", "permute", "marginal", "decision")
-    return GateConfig(**{name: options[name] for name in (*names, "correction")})
+    return GateConfig(**{name: options[name] for name in (*names, "correction", "require_ceiling")})
 
 
 def chosen_measures(options: Mapping[str, Any]) -> list[Any]:

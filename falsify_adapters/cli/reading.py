@@ -1,4 +1,4 @@
-"""How the grading commands read run files."""
+"""How the grading commands read runs and join them to qrels."""
 
 from __future__ import annotations
 
@@ -6,60 +6,89 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from falsify_adapters.errors import InputError, UsageError
-from falsify_adapters.notes import Note
+from falsify_adapters.errors import UsageError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from falsify_adapters.evaluation import Evaluation
     from falsify_adapters.readers import RunFile
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How runs are read.
+    """How runs are read and joined, from the options of a command.
 
     Parameters
     ----------
-    top_k, keep_self, score_order, rank_from_column, exclude
-        The options of the same names.
+    ranking : mapping
+        What ``read_run`` is told: ``depth``, ``score_order``, ``rank_from_column``.
+    chunks : str or None
+        What of a document's id only names its chunk.
+    joining : mapping
+        What :meth:`Evaluation.create` and :meth:`Dataset.evaluate` are told: ``corpus_size``,
+        ``keep_self``, ``top_k``, ``exclude``.
     """
 
-    top_k: int | None
-    keep_self: bool
-    score_order: Any
-    rank_from_column: bool
-    exclude: str | None
+    ranking: Mapping[str, Any]
+    chunks: str | None
+    joining: Mapping[str, Any]
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Reading:
-        """Pick these settings from all options of a command."""
-        names = ("top_k", "keep_self", "score_order", "rank_from_column", "exclude")
-        if options["top_k"] is not None and options["top_k"] < 1:
-            raise UsageError("--top-k must be at least 1", found=str(options["top_k"]))
-        return cls(**{name: options[name] for name in names})
+        """Pick these settings from all options of a command; reads the exclusions."""
+        # these would be refused for every run anew
+        for name in ("top_k", "corpus_size"):
+            if options[name] is not None and options[name] < 1:
+                option = f"--{name.replace('_', '-')}"
+                raise UsageError(f"{option} must be at least 1", found=str(options[name]))
+        return cls(
+            ranking={
+                "depth": _depth(options),
+                "score_order": options["score_order"],
+                "rank_from_column": options["rank_from_column"],
+            },
+            chunks=options["chunks"],
+            joining={
+                "corpus_size": options["corpus_size"],
+                "keep_self": options["keep_self"],
+                "top_k": options["top_k"],
+                "exclude": _exclusions(options["exclude"]),
+            },
+        )
 
-    def read(self, path: str) -> RunFile:
-        """Read a run file, without the documents that are to be left out."""
+    def read(self, path: str, qrels: pd.DataFrame | None = None) -> RunFile:
+        """Read a run file.
+
+        With qrels, a refusal for contradicting scores and ranks says what each would score.
+        """
+        from falsify_adapters.adapters.files import read_run_beside
         from falsify_adapters.readers import read_run
 
-        file = read_run(path, score_order=self.score_order, rank_from_column=self.rank_from_column)
-        return file if self.exclude is None else _leave_out(file, path, self.exclude)
+        if qrels is None:
+            file = read_run(path, **self.ranking)
+        else:
+            file = read_run_beside(path, qrels, **self.ranking)
+        if self.chunks is None:
+            return file
+        from falsify_adapters.chunks import best_chunks
+
+        return replace(file, frame=best_chunks(file.frame, self.chunks))
 
 
-def _leave_out(file: RunFile, path: str, exclude: str) -> RunFile:
-    from falsify_adapters.frames import drop_pairs
+def _depth(options: Mapping[str, Any]) -> int | None:
+    """Return how deep a run must be read, if that is known."""
+    if options["top_k"] is None or options["chunks"] is not None or options["exclude"] is not None:
+        return None
+    return int(options["top_k"]) + 1  # the query's own document may have to go
+
+
+def _exclusions(path: str | None) -> pd.DataFrame | None:
+    if path is None:
+        return None
     from falsify_adapters.readers import read_exclusions
 
-    pairs = read_exclusions(exclude)
-    frame = drop_pairs(file.frame, pairs["query_id"], pairs["doc_id"])
-    n_dropped = len(file.frame) - len(frame)
-    if n_dropped == len(file.frame):
-        raise InputError(f"{exclude} leaves nothing of {path}")
-    note = Note(
-        "W-EXCLUDED",
-        f"{n_dropped} of the {len(pairs)} documents to leave out were in the run",
-    )
-    return replace(file, frame=frame, notes=(*file.notes, note))
+    return read_exclusions(path)
 
 
 def joined(file: RunFile, evaluation: Evaluation) -> Evaluation:

@@ -25,13 +25,12 @@ def strict_companion(
     if strict == measure and len(qrels) == int((evaluation.qrels["relevance"] > 0).sum()):
         return None
     graded = grade(evaluation.run, qrels, evaluation, strict, config)
-    reachable = all(null.attainable >= graded.tau for null in graded.nulls.values())
-    verdict = graded.verdict if reachable else "not applicable"
+    verdict = "not applicable" if graded.closed else graded.verdict
     return Companion(
         measure=str(strict),
         score=graded.score,
         verdict=verdict,
-        agrees=not reachable or graded.verdict == main.verdict,
+        agrees=graded.closed or graded.verdict == main.verdict,
         nulls=graded.nulls,
     )
 

@@ -14,14 +14,12 @@ from falsify_adapters.coded import subset
 from falsify_adapters.errors import UsageError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import IntArray
-from falsify_adapters.gate.grading import Graded, grade, judge
+from falsify_adapters.gate.grading import Graded, Units, grade, judge
 from falsify_adapters.measures import IrMeasuresKernel, Measure, make_kernel, parse_measure
 from falsify_adapters.results import NULLS, GateConfig
 
 #: Fewest queries of a subsample.
 SMALLEST = 10
-#: Trials of each null per subsample: they place the intervals, whose width does not need more.
-FEW_TRIALS = 100
 
 
 def calibration_curve(
@@ -46,7 +44,7 @@ def calibration_curve(
     measure : str or ir_measures.Measure
         As for :func:`falsify_adapters.gate.run_gate`.
     config : GateConfig, optional
-        Settings; the subsamples take 100 trials of each null.
+        Settings; the subsamples take as few trials of each null as the intervals need.
     sizes : iterable of int, optional
         Numbers of queries; by default all of them, halved again and again down to 10.
     n_subsamples : int
@@ -78,14 +76,15 @@ def calibration_curve(
     """
     config = config or GateConfig()
     main = grade(evaluation.run, evaluation.qrels, evaluation, parse_measure(measure), config)
-    rough = replace(config, n_trials=FEW_TRIALS)
+    rough = replace(config, n_trials=config.least_trials)
+    units = Units.of(evaluation)
     n = len(main.own)
     rng = np.random.default_rng([config.seed, *b"curve"])
     rows = []
     for size in _sizes(sizes, n):
         draws = n_subsamples if size < n else 1
         parts = [
-            _part(main, parse_measure(measure), np.sort(rng.choice(n, size, replace=False)), rough)
+            _part(main, units, parse_measure(measure), _some(rng, n, size), rough)
             if size < n
             else main
             for _ in range(draws)
@@ -106,10 +105,18 @@ def _sizes(sizes: Iterable[int] | None, n: int) -> list[int]:
     return chosen
 
 
-def _part(main: Graded, measure: Measure, queries: IntArray, config: GateConfig) -> Graded:
+def _some(rng: np.random.Generator, n: int, size: int) -> IntArray:
+    return np.sort(rng.choice(n, size, replace=False))
+
+
+def _part(
+    main: Graded, units: Units, measure: Measure, queries: IntArray, config: GateConfig
+) -> Graded:
     coded = subset(main.coded, queries)
     make = IrMeasuresKernel if main.fell_back else make_kernel
-    return judge(coded, make(measure, coded.profiles), main.own[queries], config)
+    return judge(
+        coded, make(measure, coded.profiles), main.own[queries], units.part(queries), config
+    )
 
 
 def _row(size: int, parts: list[Graded]) -> dict[str, Any]:

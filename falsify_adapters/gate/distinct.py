@@ -1,4 +1,4 @@
-"""How many different expectations the four nulls test on a benchmark."""
+"""Which of the four nulls have the same expectation on a benchmark."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from falsify_adapters.resampling import ROUNDING
 from falsify_adapters.results import GateConfig
 
 
-def distinct_nulls(coded: Coded, kernel: Kernel, config: GateConfig) -> int:
-    """Count the different expectations among the four nulls, from the benchmark's structure."""
+def coinciding_nulls(
+    coded: Coded, kernel: Kernel, config: GateConfig, *, stratified: bool = False
+) -> tuple[tuple[str, ...], ...]:
+    """Group the nulls by expectation, as far as the benchmark's structure tells.
+
+    Four groups of one mean four different expectations.
+    """
     groups = [{"A"}, {"B"}, {"C"}, {"D"}]
 
     def join(one: str, other: str) -> None:
@@ -26,7 +31,9 @@ def distinct_nulls(coded: Coded, kernel: Kernel, config: GateConfig) -> int:
     grade_free = single and _grade_free(coded, kernel)
     full = bool((coded.gold_count > 0).all())
     same_frequency = full and len(set(coded.set_count.tolist())) == 1
-    if config.permute == "query":
+    if stratified:
+        pass  # inside strata null A has an expectation of its own
+    elif config.permute == "query":
         if same_frequency:
             join("A", "B")
         if config.marginal == "set" or grade_free:
@@ -38,7 +45,7 @@ def distinct_nulls(coded: Coded, kernel: Kernel, config: GateConfig) -> int:
             join("A", "D")
     if config.marginal == "set" and same_frequency:
         join("B", "D")
-    return len(groups)
+    return tuple(tuple(sorted(group)) for group in groups)
 
 
 def _grade_free(coded: Coded, kernel: Kernel) -> bool:

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from falsify_adapters.blind import best_constant, each_query
 from falsify_adapters.bounds import Attainable, attainable
 from falsify_adapters.coded import Coded, code
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.frames import FloatArray
-from falsify_adapters.gate.distinct import distinct_nulls
+from falsify_adapters.frames import FloatArray, IntArray
+from falsify_adapters.gate.distinct import coinciding_nulls
+from falsify_adapters.gate.fifth_line import verdict_with_ceiling
 from falsify_adapters.gate.verdicts import gate_verdict, null_verdict
 from falsify_adapters.kernels import Kernel
 from falsify_adapters.measures import (
@@ -33,7 +35,14 @@ from falsify_adapters.nulls import (
     random_documents,
     uniform_gold,
 )
-from falsify_adapters.resampling import ROUNDING, bootstrap_t, luck_margin, p_value
+from falsify_adapters.resampling import (
+    ROUNDING,
+    block_units,
+    bootstrap_t,
+    cluster_units,
+    luck_margin,
+    p_value,
+)
 from falsify_adapters.results import NULLS, GateConfig, NullResult, Verdict
 
 #: Largest difference between a kernel and ir-measures that is rounding.
@@ -64,10 +73,12 @@ class Graded:
         The threshold used.
     verdict, reason : str
         Before the order of ties is looked at.
+    closed : bool
+        Whether no system can pass on this benchmark.
     definition_1 : bool
         The point rule.
-    distinct : int
-        Different expectations among the nulls.
+    expectations : tuple of tuple of str
+        The nulls, grouped by expectation.
     fell_back : bool
         Whether a fast kernel disagreed with ir-measures.
     """
@@ -81,8 +92,9 @@ class Graded:
     tau: float
     verdict: Verdict
     reason: str
+    closed: bool
     definition_1: bool
-    distinct: int
+    expectations: tuple[tuple[str, ...], ...]
     fell_back: bool
 
     @property
@@ -103,9 +115,10 @@ def grade(
     own = query_scores(run, qrels, measure)
     kernel = make_kernel(measure, coded.profiles)
     fell_back = False
-    if float(np.abs(own_scores(coded, kernel) - own).max()) > KERNEL_TOLERANCE:
+    # a NaN would compare as neither near nor far
+    if not float(np.abs(own_scores(coded, kernel) - own).max()) <= KERNEL_TOLERANCE:
         kernel, fell_back = IrMeasuresKernel(measure, coded.profiles), True
-    return judge(coded, kernel, own, config, fell_back=fell_back)
+    return judge(coded, kernel, own, Units.of(evaluation), config, fell_back=fell_back)
 
 
 def coded_for(
@@ -115,23 +128,102 @@ def coded_for(
     return code(
         run,
         qrels,
-        evaluation.corpus_size,
+        _pool_sizes(evaluation),
         absent_gold=evaluation.absent_gold,
         depth=measure_depth(measure),
     )
 
 
+def _pool_sizes(evaluation: Evaluation) -> int | IntArray:
+    if evaluation.pool_sizes is None:
+        return evaluation.corpus_size
+    return np.array([evaluation.pool_sizes[query_id] for query_id in evaluation.query_ids])
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """The evaluated queries' clusters, blocks and strata, as numbers.
+
+    Parameters
+    ----------
+    cluster, order, stratum : ndarray, shape (n_queries,), or None
+        Number of each query's cluster, the queries in the order of time, number of each query's
+        stratum.
+    block_length : int
+        Queries per block of `order`.
+    """
+
+    cluster: IntArray | None = None
+    order: IntArray | None = None
+    stratum: IntArray | None = None
+    block_length: int = 1
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> Units:
+        """Turn what an evaluation says of its queries into numbers."""
+        known, query_ids = evaluation.dependence, evaluation.query_ids
+        if known is None:
+            return cls()
+        return cls(
+            cluster=known.cluster_codes(query_ids) if known.clusters is not None else None,
+            order=known.positions(query_ids) if known.order is not None else None,
+            stratum=known.stratum_codes(query_ids) if known.strata is not None else None,
+            block_length=known.block_length,
+        )
+
+    def part(self, queries: IntArray) -> Units:
+        """Return the units of some of the queries (ascending), numbered afresh."""
+        order = self.order
+        if order is not None:
+            number = np.full(len(order), -1)
+            number[queries] = np.arange(len(queries))
+            order = number[order]
+            order = order[order >= 0]
+        return Units(
+            cluster=_renumbered(self.cluster, queries),
+            order=order,
+            stratum=_renumbered(self.stratum, queries),
+            block_length=self.block_length,
+        )
+
+    def resampling(self, influence: FloatArray) -> tuple[FloatArray, int | None, float | None]:
+        """Return what :func:`bootstrap_t` resamples: units, how many, and their largest share."""
+        if self.cluster is not None:
+            units, share = cluster_units(influence, self.cluster)
+            return units, None, share
+        if self.order is not None:
+            return block_units(influence, self.order, self.block_length)
+        return influence, None, None
+
+
+def _renumbered(group: IntArray | None, queries: IntArray) -> IntArray | None:
+    return None if group is None else np.unique(group[queries], return_inverse=True)[1]
+
+
 def judge(
-    coded: Coded, kernel: Kernel, own: FloatArray, config: GateConfig, *, fell_back: bool = False
+    coded: Coded,
+    kernel: Kernel,
+    own: FloatArray,
+    units: Units,
+    config: GateConfig,
+    *,
+    fell_back: bool = False,
 ) -> Graded:
     """Compare scores with the four nulls."""
-    draws = _draw_nulls(coded, kernel, own, config)
+    draws = _draw_nulls(coded, kernel, own, units, config)
     reach = attainable(
         coded, kernel, labels=config.permute == "label", sets=config.marginal == "set"
     )
     tau = _tau(draws, config)
-    nulls, errors = _compare(coded, own, draws, reach, tau, config)
+    nulls, errors = _compare(coded, own, draws, units, reach, tau, config)
     verdict, reason = gate_verdict(nulls, len(own), tau, config)
+    closed = any(null.attainable < tau for null in nulls.values())
+    if config.require_ceiling and not closed:
+        best = best_constant(coded, kernel, each_query(coded))
+        room = reach.best_score - best.score
+        closed = room < tau
+        score = float(own.mean())
+        verdict, reason = verdict_with_ceiling(verdict, reason, best, score, room, tau)
     return Graded(
         coded=coded,
         kernel=kernel,
@@ -142,14 +234,15 @@ def judge(
         tau=tau,
         verdict=verdict,
         reason=reason,
+        closed=closed,
         definition_1=all(null.delta >= tau and null.delta > 0 for null in nulls.values()),
-        distinct=distinct_nulls(coded, kernel, config),
+        expectations=coinciding_nulls(coded, kernel, config, stratified=units.stratum is not None),
         fell_back=fell_back,
     )
 
 
 def _draw_nulls(
-    coded: Coded, kernel: Kernel, own: FloatArray, config: GateConfig
+    coded: Coded, kernel: Kernel, own: FloatArray, units: Units, config: GateConfig
 ) -> dict[str, NullDraws]:
     cross = CrossMatrix(coded, kernel)
     n_trials, seed = config.n_trials, config.seed
@@ -158,7 +251,7 @@ def _draw_nulls(
     return {
         "A": permuted_labels(coded, kernel, own, n_trials, seed)
         if by_label
-        else permuted_gold(cross, n_trials, seed),
+        else permuted_gold(cross, n_trials, seed, units.stratum),
         "B": uniform_gold(cross, n_trials, seed),
         "C": random_documents(coded, kernel, own, n_trials, seed),
         "D": frequent_sets(cross, n_trials, seed)
@@ -178,6 +271,7 @@ def _compare(
     coded: Coded,
     own: FloatArray,
     draws: dict[str, NullDraws],
+    units: Units,
     reach: Attainable,
     tau: float,
     config: GateConfig,
@@ -186,13 +280,16 @@ def _compare(
     delta = np.array([_rounded(score - draws[name].mean) for name in NULLS])
     error = np.array([draws[name].mean_error for name in NULLS])
     influence = np.stack([draws[name].influence for name in NULLS], axis=1)
+    resampled, n_drawn, largest_share = units.resampling(influence)
     low, high, standard_error = bootstrap_t(
-        influence,
+        resampled,
         delta,
         error,
         alpha=config.alpha_each,
         n_boot=config.n_boot,
         seed=config.seed,
+        n_drawn=n_drawn,
+        largest_share=largest_share,
     )
     low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
     same = coded.same_rankings()

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 
-import numpy as np
 import pandas as pd
 
 from falsify_adapters.evaluation import Evaluation
+from falsify_adapters.frames import is_among
 from falsify_adapters.gate.companion import strict_companion
+from falsify_adapters.gate.fifth_line import fifth_line
 from falsify_adapters.gate.grading import Graded, grade
 from falsify_adapters.gate.tie_range import tie_range
 from falsify_adapters.gate.verdicts import verdict_under_ties
 from falsify_adapters.gate.warnings import gate_notes
 from falsify_adapters.measures import Measure, parse_measure
-from falsify_adapters.power import power_of, power_sentence
+from falsify_adapters.power import NO_POWER, power_of, power_sentence
 from falsify_adapters.results import NULLS, GateConfig, GateReport, Power
 
 
@@ -58,10 +59,10 @@ def run_gate(
     verdict, reason = verdict_under_ties(main.verdict, main.reason, ties)
     power = None
     if verdict == "UNDER-NS":
-        power = power_of(main.nulls, main.standard_errors, len(main.own), main.tau, config)
+        power = _power(main, config)
         reason = _with_power(reason, power, main)
     notes = [*evaluation.notes, *gate_notes(main, companion, ties, config)]
-    answered = np.isin(evaluation.query_ids, evaluation.run["query_id"].cat.categories)
+    answered = is_among(evaluation.query_ids, evaluation.run["query_id"].cat.categories)
     return GateReport(
         role=evaluation.role,
         benchmark=evaluation.benchmark,
@@ -82,15 +83,22 @@ def run_gate(
         definition_1=main.definition_1,
         reason=reason,
         nulls=main.nulls,
-        distinct_nulls=main.distinct,
+        distinct_nulls=len(main.expectations),
         companion=companion,
         ties=ties,
+        ceiling=fifth_line(main.coded, main.kernel, main.score),
         warnings=tuple(notes),
         settings=asdict(config),
         provenance=evaluation.provenance,
         per_query=_per_query(evaluation, main),
         power=power,
     )
+
+
+def _power(main: Graded, config: GateConfig) -> Power:
+    if main.closed:
+        return NO_POWER
+    return power_of(main.nulls, main.standard_errors, len(main.own), main.tau, config)
 
 
 def _with_power(reason: str, power: Power, main: Graded) -> str:

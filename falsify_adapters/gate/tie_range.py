@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.gate.grading import Graded, coded_for, judge
+from falsify_adapters.gate.grading import Graded, Units, coded_for, judge
 from falsify_adapters.measures import Measure, measure_depth
 from falsify_adapters.nulls import own_scores
 from falsify_adapters.resampling import ROUNDING
@@ -25,7 +25,7 @@ def tie_range(
     if not queries:
         return None
     # the two extreme orders need a verdict, not precise trials; the kernel was checked already
-    rough = replace(config, n_trials=max(100, config.n_trials // 10))
+    rough = replace(config, n_trials=max(config.least_trials, config.n_trials // 10))
     gain = main.kernel.gain if main.kernel.closed_form else None
     graded = {}
     for towards in ("worst", "best"):
@@ -33,7 +33,9 @@ def tie_range(
         coded = coded_for(run, evaluation.qrels, evaluation, measure)
         own = own_scores(coded, main.kernel)
         moved = abs(float(own.mean()) - main.score) > ROUNDING
-        graded[towards] = judge(coded, main.kernel, own, rough) if moved else main
+        graded[towards] = (
+            judge(coded, main.kernel, own, Units.of(evaluation), rough) if moved else main
+        )
     return Ties(
         queries=queries,
         low_score=graded["worst"].score,

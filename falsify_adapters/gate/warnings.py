@@ -48,13 +48,12 @@ def _about_benchmark(main: Graded) -> Iterator[Note]:
         )
     if any(null.attainable < main.tau for null in main.nulls.values()):
         yield Note("W-UNREACHABLE", main.reason)
-    if main.distinct < len(NULLS):
-        single = bool((main.coded.gold_count == 1).all())
-        why = "one relevant document per query" if single else "all gold sets occur equally often"
+    same = [names(list(group)) for group in main.expectations if len(group) > 1]
+    if same:
         yield Note(
             "W-COINCIDING-NULLS",
-            f"the four nulls test {main.distinct} different expectations here ({why}): those with"
-            " equal means are one number, not several",
+            f"{', '.join(same)} have the same expectation on this benchmark: the four nulls test"
+            f" {len(main.expectations)} numbers, not four",
         )
 
 
@@ -84,7 +83,7 @@ def _about_queries(main: Graded, config: GateConfig) -> Iterator[Note]:
         )
     if main.verdict == "FAIL" and config.decision == "interval" and 0 < main.tau < 1:
         # a win on a share tau of the queries goes unseen with chance (1 - tau)^n
-        enough = math.ceil(math.log(config.alpha / 8) / math.log1p(-main.tau))
+        enough = math.ceil(math.log(config.alpha_each / 2) / math.log1p(-main.tau))
         if n < enough:
             yield Note(
                 "W-RARE-WINS",

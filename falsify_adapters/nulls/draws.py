@@ -10,6 +10,8 @@ from falsify_adapters.frames import FloatArray, IntArray
 
 #: Above this chance it is cheaper to toss a coin for every cell than to place the successes.
 DENSE_CHANCE = 0.2
+#: Trials times queries that are held at once.
+CHUNK_CELLS = 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +37,18 @@ class NullDraws:
     query_means: FloatArray
     influence: FloatArray
     trials: FloatArray
+
+
+def trial_chunks(n_trials: int, n_queries: int) -> list[int]:
+    """Cut the trials into numbers of trials that are small enough to hold at once.
+
+    Examples
+    --------
+    >>> trial_chunks(1000, 10_000)
+    [400, 400, 200]
+    """
+    step = max(1, CHUNK_CELLS // n_queries)
+    return [min(step, n_trials - low) for low in range(0, n_trials, step)]
 
 
 def generator(seed: int, stream: str) -> np.random.Generator:

@@ -7,13 +7,17 @@ Hoeffding's (1951).
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
-from falsify_adapters.frames import IntArray
+from falsify_adapters.coded import segment_sums
+from falsify_adapters.frames import FloatArray, IntArray
 from falsify_adapters.nulls.cross import CrossMatrix
-from falsify_adapters.nulls.draws import NullDraws, generator
+from falsify_adapters.nulls.draws import NullDraws, generator, trial_chunks
 
 
-def permuted_gold(cross: CrossMatrix, n_trials: int, seed: int) -> NullDraws:
+def permuted_gold(
+    cross: CrossMatrix, n_trials: int, seed: int, stratum: IntArray | None = None
+) -> NullDraws:
     """Return null A: query i is scored against the gold set of query pi(i).
 
     Parameters
@@ -22,16 +26,48 @@ def permuted_gold(cross: CrossMatrix, n_trials: int, seed: int) -> NullDraws:
         Scores of all rankings against all gold sets.
     n_trials, seed : int
         Number of random permutations, and their seed.
+    stratum : ndarray, shape (n_queries,), optional
+        Number of each query's stratum: the permutations stay inside strata.
     """
-    perms = _permutations(cross.coded.n_queries, n_trials, generator(seed, "A"))
-    influence = cross.own - cross.row_mean - cross.column_mean + cross.mean
+    rng = generator(seed, "A")
+    n, set_of = cross.coded.n_queries, cross.coded.set_of.astype(np.int32)
+    trials = [
+        cross.trial_means(set_of[_permutations(n, rows, rng, stratum)])
+        for rows in trial_chunks(n_trials, n)
+    ]
+    if stratum is None:
+        rows, columns, means = cross.row_mean, cross.column_mean, np.full(n, cross.mean)
+    else:
+        rows, columns, means = _means_inside(cross, stratum)
     return NullDraws(
-        mean=cross.mean,
+        mean=float(rows.mean()),
         mean_error=0.0,
-        query_means=cross.row_mean,
-        influence=influence,
-        trials=cross.trial_means(cross.coded.set_of[perms]),
+        query_means=rows,
+        influence=cross.own - rows - columns + means,
+        trials=np.concatenate(trials),
     )
+
+
+def _means_inside(
+    cross: CrossMatrix, stratum: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return each query's row, column and overall mean over the pairs inside its stratum."""
+    coded = cross.coded
+    size = np.bincount(stratum)
+    rows, columns = np.zeros(coded.n_queries), np.zeros(coded.n_queries)
+    for number, members in enumerate(_members(stratum)):
+        sets = coded.set_of[members]
+        counts = np.bincount(sets[sets >= 0], minlength=len(coded.set_query)) / size[number]
+        rows[members] = cross.matrix[members] @ counts
+        weights = np.zeros(coded.n_queries)
+        weights[members] = 1.0 / size[number]
+        columns[members] = np.r_[cross.matrix.T @ weights, 0.0][sets]
+    return rows, columns, (segment_sums(rows, stratum, len(size)) / size)[stratum]
+
+
+def _members(stratum: IntArray) -> list[IntArray]:
+    order = np.argsort(stratum, kind="stable")
+    return np.split(order, np.cumsum(np.bincount(stratum))[:-1])
 
 
 def permutation_variance(cross: CrossMatrix) -> float:
@@ -49,6 +85,12 @@ def permutation_variance(cross: CrossMatrix) -> float:
     return float(max(spread, 0.0) / (n**2 * (n - 1)))
 
 
-def _permutations(n: int, n_trials: int, rng: np.random.Generator) -> IntArray:
+def _permutations(
+    n: int, n_trials: int, rng: np.random.Generator, stratum: IntArray | None
+) -> npt.NDArray[np.int32]:
     perms = np.tile(np.arange(n, dtype=np.int32), (n_trials, 1))
-    return rng.permuted(perms, axis=1, out=perms)
+    if stratum is None:
+        return rng.permuted(perms, axis=1, out=perms)
+    for members in _members(stratum):
+        perms[:, members] = rng.permuted(perms[:, members], axis=1)
+    return perms

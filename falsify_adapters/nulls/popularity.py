@@ -27,6 +27,7 @@ from falsify_adapters.nulls.draws import (
     bernoulli_cells,
     distinct_integers,
     generator,
+    trial_chunks,
 )
 from falsify_adapters.nulls.permuted import permuted_gold
 
@@ -80,15 +81,18 @@ def frequent_sets(cross: CrossMatrix, n_trials: int, seed: int) -> NullDraws:
     """
     coded = cross.coded
     like_a = permuted_gold(cross, 1, seed)
-    donor = generator(seed, "D").integers(
-        0, coded.n_queries, size=(n_trials, coded.n_queries), dtype=np.int32
-    )
+    rng = generator(seed, "D")
+    n, set_of = coded.n_queries, coded.set_of.astype(np.int32)
+    trials = [
+        cross.trial_means(set_of[rng.integers(0, n, size=(rows, n), dtype=np.int32)])
+        for rows in trial_chunks(n_trials, n)
+    ]
     return NullDraws(
         mean=like_a.mean,
         mean_error=0.0,
         query_means=like_a.query_means,
         influence=like_a.influence,
-        trials=cross.trial_means(coded.set_of[donor]),
+        trials=np.concatenate(trials),
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from falsify_adapters.coded import Coded, segment_sums, unique_pairs
+from falsify_adapters.coded import Coded, segment_sums, unique_rows
 from falsify_adapters.frames import FloatArray, IntArray
 from falsify_adapters.kernels import Hits, Kernel, none_drawn
 from falsify_adapters.nulls.draws import (
@@ -67,7 +67,7 @@ def _trial_scores(
     k = coded.returned
     some_hit = 1.0 - none_drawn(coded.corpus_size, present, k)
     query, trial = bernoulli_cells(rng, np.full(coded.n_queries, n_trials), some_hit)
-    count = _hit_counts(coded.corpus_size, present[query], k[query], rng)
+    count = _hit_counts(coded.corpus_size[query], present[query], k[query], rng)
     pair = np.repeat(np.arange(len(query)), count)
     rank = distinct_integers(rng, count, k[query]) + 1
     # which of the query's present gold documents were drawn
@@ -81,16 +81,16 @@ def _trial_scores(
 
 
 def _hit_counts(
-    corpus_size: int, present: IntArray, k: IntArray, rng: np.random.Generator
+    corpus_size: IntArray, present: IntArray, k: IntArray, rng: np.random.Generator
 ) -> IntArray:
     """Draw how many gold documents came up, given that at least one did."""
     if not len(k):
         return np.zeros(0, dtype=np.int64)
-    golds, depths, which = unique_pairs(present, k)
+    (sizes, golds, depths), which = unique_rows(corpus_size, present, k)
     gold, depth = golds[:, None], depths[:, None]
     count = np.arange(1, int(np.minimum(golds, depths).max()) + 1)[None, :]
     # hypergeometric chances up to a factor, from the ratio of each to the one before it
-    others = corpus_size - gold - depth + count
+    others = sizes[:, None] - gold - depth + count
     possible = (count <= np.minimum(gold, depth)) & (others >= 0)
     up = np.maximum((gold - count + 1) * (depth - count + 1), 1)
     ratio = np.where(possible, np.log(up) - np.log(count * np.maximum(others, 1)), 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from falsify_adapters.nulls.cross import CrossMatrix
-from falsify_adapters.nulls.draws import NullDraws, generator
+from falsify_adapters.nulls.draws import NullDraws, generator, trial_chunks
 
 
 def uniform_gold(cross: CrossMatrix, n_trials: int, seed: int) -> NullDraws:
@@ -24,7 +24,11 @@ def uniform_gold(cross: CrossMatrix, n_trials: int, seed: int) -> NullDraws:
     coded = cross.coded
     n, n_sets = coded.n_queries, len(coded.set_query)
     mean = float(cross.set_mean.mean())
-    sets = generator(seed, "B").integers(0, n_sets, size=(n_trials, n), dtype=np.int32)
+    rng = generator(seed, "B")
+    trials = [
+        cross.trial_means(rng.integers(0, n_sets, size=(rows, n), dtype=np.int32))
+        for rows in trial_chunks(n_trials, n)
+    ]
     once = (coded.set_of >= 0) & (coded.set_count[coded.set_of] == 1)
     pool_share = np.where(once, n / n_sets * (cross.column_mean - mean), 0.0)
     return NullDraws(
@@ -32,5 +36,5 @@ def uniform_gold(cross: CrossMatrix, n_trials: int, seed: int) -> NullDraws:
         mean_error=0.0,
         query_means=cross.set_mean,
         influence=cross.own - cross.set_mean - pool_share,
-        trials=cross.trial_means(sets),
+        trials=np.concatenate(trials),
     )

@@ -11,14 +11,19 @@ import numpy as np
 import pandas as pd
 
 from falsify_adapters.errors import InputError, UsageError
-from falsify_adapters.frames import as_qrels, as_run, codes, drop_rows, rank_in_query
+from falsify_adapters.frames import as_qrels, codes, drop_rows, rank_in_query
 from falsify_adapters.notes import Note, some
 from falsify_adapters.progress import progress
 from falsify_adapters.readers.jsons import JsonReader, Pair
 from falsify_adapters.readers.layout import Kind, Layout
 from falsify_adapters.readers.lines import Columns, FloatArray, Ids, IntArray, columns
-from falsify_adapters.readers.parquet import parquet_frame
-from falsify_adapters.readers.ranks import RankCheck, judge, third_column_is_rank
+from falsify_adapters.readers.parquet import parquet_columns
+from falsify_adapters.readers.ranks import (
+    RankCheck,
+    judge,
+    note_rising_lines,
+    third_column_is_rank,
+)
 from falsify_adapters.readers.rows import Rows
 from falsify_adapters.readers.sniff import sniff
 from falsify_adapters.readers.source import Content, Source, label_of, open_content, open_source
@@ -183,13 +188,10 @@ def read_exclusions(source: Source) -> pd.DataFrame:
 class _Reader:
     """What the three readers have in common: rows come in pieces and leave as a frame."""
 
-    value_name = "value"
-
     def __init__(self, label: str, depth: int | None = None) -> None:
         self.label = label
         self.rows = Rows(depth)
         self.notes: list[Note] = []
-        self.repeated = 0
 
     def start(self, layout: Layout | None) -> None:
         """Learn the layout of a table; None for other formats."""
@@ -203,32 +205,25 @@ class _Reader:
         return np.zeros(len(piece)) if piece.value is None else piece.value
 
     def frame(self) -> pd.DataFrame:
-        return self.canonical(self.rows.frame(self.value_name))
-
-    def canonical(self, frame: pd.DataFrame) -> pd.DataFrame:
-        return frame
+        return self.rows.frame("value")
 
 
 class _QrelsReader(_Reader):
-    value_name = "relevance"
-
     def start(self, layout: Layout | None) -> None:
         if layout is not None and "value" not in layout.columns:
             raise _no_value(layout, self.label, "grade")
 
-    def canonical(self, frame: pd.DataFrame) -> pd.DataFrame:
-        return as_qrels(frame, notes=self.notes, name=self.label)
+    def frame(self) -> pd.DataFrame:
+        return as_qrels(self.rows.frame("relevance"), notes=self.notes, name=self.label)
 
 
 class _ExclusionsReader(_Reader):
-    def canonical(self, frame: pd.DataFrame) -> pd.DataFrame:
-        pairs = frame[["query_id", "doc_id"]].astype(object)
+    def frame(self) -> pd.DataFrame:
+        pairs = self.rows.frame("value")[["query_id", "doc_id"]].astype(object)
         return pairs.drop_duplicates().reset_index(drop=True)
 
 
 class _RunReader(_Reader):
-    value_name = "score"
-
     def __init__(
         self,
         label: str,
@@ -242,8 +237,8 @@ class _RunReader(_Reader):
         self.score_order = score_order
         self.rank_from_column = rank_from_column
         self.by_rank = rank_from_column or format == "msmarco"
-        self.check = RankCheck()
-        self.ask_third_column = False
+        self.by_column, self.by_line = RankCheck(), RankCheck()
+        self.ask_third_column = self.third_is_rank = False
 
     def start(self, layout: Layout | None) -> None:
         at = {} if layout is None else layout.columns
@@ -276,26 +271,19 @@ class _RunReader(_Reader):
         assert piece.value is not None
         value = -piece.value if self.score_order == "ascending" else piece.value
         if piece.rank is not None:
-            self.check.add(query_code, piece.rank, value)
+            self.by_column.add(query_code, piece.rank, value)
+        elif self.score_order is None:
+            self.by_line.add(query_code, np.arange(len(value), dtype=np.float64), value)
         return value
 
-    def canonical(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def frame(self) -> pd.DataFrame:
         if self.ask_third_column:
-            query_code, _, value = self.rows.arrays()
-            if third_column_is_rank(query_code, value, self.label):
-                self.by_rank = True
-                frame["score"] = -value
-                self.notes.append(
-                    Note("W-RANK-AS-SCORE", f"{self.label}: third column read as rank (MS MARCO)")
-                )
+            self._decide_third_column()
         if not self.by_rank:
-            judge(
-                self.check.result(),
-                self.label,
-                chosen=self.score_order is not None,
-                notes=self.notes,
-            )
-        run = as_run(frame, name=self.label)
+            chosen = self.score_order is not None
+            judge(self.by_column.result(), self.label, chosen=chosen, notes=self.notes)
+            note_rising_lines(self.by_line.result(), self.rows.seen, self.label, self.notes)
+        run = self.rows.run_frame(self.label, -1.0 if self.third_is_rank else 1.0)
         if self.by_rank:
             self._refuse_equal_ranks(run)
         if self.depth is None:
@@ -311,6 +299,14 @@ class _RunReader(_Reader):
                 )
             )
         return run
+
+    def _decide_third_column(self) -> None:
+        query_code, _, value = self.rows.arrays()
+        if third_column_is_rank(query_code, value, self.label):
+            self.by_rank = self.third_is_rank = True
+            self.notes.append(
+                Note("W-RANK-AS-SCORE", f"{self.label}: third column read as rank (MS MARCO)")
+            )
 
     def _refuse_equal_ranks(self, run: pd.DataFrame) -> None:
         query_code, rank = codes(run["query_id"]), -run["score"].to_numpy()
@@ -343,13 +339,12 @@ def _read_content(
 ) -> tuple[pd.DataFrame, dict[str, Any]]:
     if (content.encoding == "binary") != (format == "parquet") and format is not None:
         raise InputError(f"{content.label} is not in the format {format}", found="other content")
-    layout = None
+    layout: Layout | None
     if content.encoding == "binary":
-        found = "parquet"
-        table = parquet_frame(content.everything(), kind, content.label)
-        reader.start(None)
-        reader.rows.seen = len(table)
-        frame = reader.canonical(table)
+        layout, piece = parquet_columns(content.everything(), kind, content.label)
+        found = layout.name
+        reader.start(layout)
+        reader.add(piece)
     else:
         guess = sniff(content.head, kind, content.label, whole=content.whole, format=format)
         layout = guess if isinstance(guess, Layout) else None
@@ -359,7 +354,7 @@ def _read_content(
             _read_table(content, guess, reader)
         else:
             _read_json(content, guess, kind, reader)
-        frame = reader.frame()
+    frame = reader.frame()
     return frame, {
         "name": content.name,
         "format": found,
@@ -373,7 +368,7 @@ def _read_content(
 
 
 def _read_table(content: Content, layout: Layout, reader: _Reader) -> None:
-    line = 1
+    line, quotes = 1, False
     if layout.comments:
         reader.notes.append(
             Note(
@@ -389,6 +384,21 @@ def _read_table(content: Content, layout: Layout, reader: _Reader) -> None:
         if chunk:
             reader.add(columns(chunk, layout, content.label, line))
         line += lines
+        quotes = quotes or b'"' in chunk
+    if quotes and not layout.quoted:
+        _note_quotes(reader)
+
+
+def _note_quotes(reader: _Reader) -> None:
+    found = [text for text in reader.rows.ids() if len(text) > 1 and text[0] == text[-1] == '"']
+    if found:
+        reader.notes.append(
+            Note(
+                "W-QUOTED-IDS",
+                f"{reader.label}: {len(found)} ids stand in quotation marks, which were taken as"
+                f" part of the id ({some(found)})",
+            )
+        )
 
 
 def _read_json(content: Content, format: str, kind: Kind, reader: _Reader) -> None:

@@ -31,10 +31,26 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Ids:
-    """A column of ids: the distinct ones, and each row's position among them."""
+    """A column of ids: the distinct ones, and each row's position among them.
 
-    texts: list[str]
+    The distinct ones are text, or rows of UTF-8 bytes filled up with NUL: most ids of a deep run
+    are never needed as text.
+    """
+
+    distinct: list[str] | Bytes
     codes: IntArray
+
+    def texts(self, positions: IntArray | None = None) -> list[str]:
+        """Return the distinct ids as text, or those at some positions."""
+        if isinstance(self.distinct, list):
+            if positions is None:
+                return self.distinct
+            return [self.distinct[position] for position in positions.tolist()]
+        rows = self.distinct if positions is None else self.distinct[positions]
+        if len(rows) == 0:
+            return []
+        # ids hold no line end: decoding all at once is several times faster
+        return b"\n".join(rows.view(f"S{rows.shape[1]}").ravel().tolist()).decode().split("\n")
 
 
 @dataclass(frozen=True)
@@ -263,8 +279,7 @@ def _ids(text: Bytes, starts: IntArray, ends: IntArray) -> Ids:
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
     if words.shape[1] > 1 and not np.array_equal(words[first][codes], words):
         raise _NotRegularError  # two ids with one key: once in 10^13 pairs
-    texts = rows[first].view(f"S{rows.shape[1]}").ravel().tolist()
-    return Ids([raw.decode() for raw in texts], codes)
+    return Ids(rows[first], codes)
 
 
 def _floats(text: Bytes, starts: IntArray, ends: IntArray) -> FloatArray:

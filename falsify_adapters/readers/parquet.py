@@ -5,22 +5,23 @@ from __future__ import annotations
 import io
 from typing import Any
 
-import pandas as pd
+import numpy as np
 
 from falsify_adapters.errors import InputError, MissingExtraError
 from falsify_adapters.notes import some
-from falsify_adapters.readers.layout import Kind, header_columns
+from falsify_adapters.readers.layout import Kind, Layout, header_columns
+from falsify_adapters.readers.lines import Columns, FloatArray, Ids
 from falsify_adapters.readers.source import LARGEST_WHOLE
 
 
-def parquet_frame(data: bytes, kind: Kind, label: str) -> pd.DataFrame:
-    """Return the columns that a run or qrels need, under the common names.
+def parquet_columns(data: bytes, kind: Kind, label: str) -> tuple[Layout, Columns]:
+    """Return the columns that a run or qrels need, and where they stood.
 
     Parameters
     ----------
     data : bytes
         The file.
-    kind : {"run", "qrels"}
+    kind : {"run", "qrels", "exclusions"}
         What it is read as.
     label : str
         Name of the source, for errors.
@@ -35,34 +36,64 @@ def parquet_frame(data: bytes, kind: Kind, label: str) -> pd.DataFrame:
         ) from None
     try:
         file = parquet.ParquetFile(io.BytesIO(data))
-        names = list(file.schema_arrow.names)
-        at = _columns(names, kind, label)
+        names = tuple(file.schema_arrow.names)
+        at = header_columns(names, kind)
+        if at is None:
+            raise InputError(
+                f"{label} lacks a column for query or document",
+                found=f"columns {some(names, 8)}",
+                hint="name them query_id and doc_id",
+            )
         _check_size(file.metadata, label)
         table = file.read(columns=[names[position] for position in at.values()])
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{label} is not a valid parquet file", found=str(error)[:120]) from None
-    value = "score" if kind == "run" else "relevance"
-    wanted = {"query": "query_id", "doc": "doc_id", "value": value}
-    return pd.DataFrame(
-        {wanted[role]: _column(table.column(names[at[role]])) for role in wanted}, copy=False
-    )
-
-
-def _column(column: Any) -> pd.Series[Any]:
-    # a dictionary is decoded; ids become objects, so that none passes through a float
-    return pd.Series(column.to_pandas(strings_to_categorical=False, integer_object_nulls=True))
-
-
-def _columns(names: list[str], kind: Kind, label: str) -> dict[str, int]:
-    at = header_columns(names, kind)
-    if at is None or "value" not in at:
-        value = "score" if kind == "run" else "relevance"
-        raise InputError(
-            f"{label} lacks a column for query, document or {value}",
-            found=f"columns {some(names, 8)}",
-            hint=f"name them query_id, doc_id and {value}",
+        columns = {role: table.column(names[position]) for role, position in at.items()}
+        piece = Columns(
+            _ids(columns["query"], label, "query id"),
+            _ids(columns["doc"], label, "document id"),
+            _floats(columns["value"], label, "score or grade") if "value" in at else None,
+            _floats(columns["rank"], label, "rank") if "rank" in at else None,
         )
-    return {role: at[role] for role in ("query", "doc", "value")}
+    except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
+        raise InputError(f"{label} cannot be read as parquet", found=str(error)[:120]) from None
+    return Layout("parquet", "", at, len(names), header=names), piece
+
+
+def _ids(column: Any, label: str, role: str) -> Ids:
+    import pyarrow as pa
+
+    _refuse_missing(column, label, role)
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not (
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+        or pa.types.is_integer(kind)
+    ):
+        raise InputError(
+            f"{label} has a {role} column that is neither text nor whole numbers",
+            found=str(column.type),
+            hint="write ids as text: a number may have lost zeros or digits already",
+        )
+    coded = column.cast(pa.large_string()).combine_chunks().dictionary_encode()
+    codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return Ids(coded.dictionary.to_pylist(), codes)
+
+
+def _floats(column: Any, label: str, role: str) -> FloatArray:
+    import pyarrow as pa
+
+    _refuse_missing(column, label, role)
+    if pa.types.is_boolean(column.type):
+        raise InputError(f"{label} has a {role} column of yes and no", hint="write 1 and 0")
+    values = column.cast(pa.float64()).to_numpy()
+    return np.asarray(values, dtype=np.float64)
+
+
+def _refuse_missing(column: Any, label: str, role: str) -> None:
+    if column.null_count:
+        raise InputError(
+            f"{label} has rows without a {role}", found=f"{column.null_count} of {len(column)}"
+        )
 
 
 def _check_size(metadata: Any, label: str) -> None:

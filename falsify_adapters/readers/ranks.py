@@ -91,6 +91,32 @@ def judge(agreement: Agreement, label: str, *, chosen: bool, notes: list[Note]) 
         )
 
 
+def note_rising_lines(agreement: Agreement, rows: int, label: str, notes: list[Note]) -> None:
+    """Note if every query lists its documents from the lowest score to the highest.
+
+    Parameters
+    ----------
+    agreement : Agreement
+        Of the scores with the order of the file, for files without a rank column.
+    rows : int
+        Rows in the file.
+    label : str
+        Name of the run.
+    notes : list of Note
+        Collects the warning.
+    """
+    queries = agreement.queries
+    # few short lists rise by chance, and a heap begins with its lowest score
+    if agreement.reversed == queries >= 5 and rows >= 3 * queries:
+        notes.append(
+            Note(
+                "W-SCORES-ASCEND",
+                f"{label}: all {queries} queries list their documents by rising score; if these"
+                " are distances, say --score-order ascending",
+            )
+        )
+
+
 class ScoreOrderError(InputError):
     """The scores of a run run against its ranks: the user must say which is right."""
 

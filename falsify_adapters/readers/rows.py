@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from falsify_adapters.errors import InputError
+from falsify_adapters.frames import run_from_codes
 from falsify_adapters.readers.lines import FloatArray, Ids, IntArray
 
 #: Kept rows may grow by this factor before they are cut to the depth again.
@@ -35,7 +38,7 @@ class Rows:
 
     def query_codes(self, query: Ids) -> IntArray:
         """Return each row's query as a number that holds for the whole file."""
-        return _interned(query.texts, self.queries)[query.codes]
+        return _interned(query.texts(), self.queries)[query.codes]
 
     def declare(self, queries: Iterable[str]) -> None:
         """Make queries known that may have no row."""
@@ -49,11 +52,20 @@ class Rows:
             keep = _best(query_code, value, self.depth)
             query_code, doc_code, value = query_code[keep], doc_code[keep], value[keep]
         used, position = np.unique(doc_code, return_inverse=True)
-        known = _interned([doc.texts[code] for code in used], self._docs)
+        known = _interned(doc.texts(used), self._docs)
         self._parts.append((query_code.astype(np.int32), known[position].astype(np.int32), value))
         self._size += len(value)
         if self.depth is not None and self._size > self._next_cut:
             self._cut()
+
+    def run_frame(self, name: str, sign: float = 1.0) -> pd.DataFrame:
+        """Return the rows as the common run frame, their values times `sign` as scores."""
+        query_code, doc_code, value = self.arrays()
+        if len(value) == 0:
+            raise InputError(f"{name} is empty", hint="a run needs at least one row")
+        return run_from_codes(
+            list(self.queries), query_code, list(self._docs), doc_code, sign * value, name=name
+        )
 
     def frame(self, value_name: str) -> pd.DataFrame:
         """Return the rows as a frame with categorical ids."""
@@ -66,6 +78,10 @@ class Rows:
             },
             copy=False,
         )
+
+    def ids(self) -> Iterator[str]:
+        """Return all query and document ids."""
+        return chain(self.queries, self._docs)
 
     def arrays(self) -> tuple[IntArray, IntArray, FloatArray]:
         """Return query codes, document codes and values of the kept rows, in one piece each."""

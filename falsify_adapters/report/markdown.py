@@ -6,6 +6,8 @@ import html
 import re
 from collections.abc import Sequence
 
+from falsify_adapters.audit import Audit
+from falsify_adapters.report.audits import audit_cells, audit_head, by_measure, ceiling_line
 from falsify_adapters.report.groups import by_benchmark, title
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.report.text import number, printable
@@ -13,12 +15,15 @@ from falsify_adapters.results import NULLS, GateReport, NullResult
 
 
 def to_markdown(outcome: Outcome) -> str:
-    """Render all gate reports of an outcome: a table and the reasons per benchmark and measure.
+    """Render an outcome: a table and the reasons per benchmark and measure, or a table of audits.
 
     Names and ids are escaped: they can neither leave their cell nor carry HTML or Markdown.
     """
-    reports = outcome.gate_reports()
-    return "\n".join(_section(group) for group in by_benchmark(reports))
+    sections = [_section(group) for group in by_benchmark(outcome.gate_reports())]
+    audits = outcome.audits()
+    if audits:
+        sections += [_audit_section(measure, group) for measure, group in by_measure(audits)]
+    return "\n".join(sections)
 
 
 def _section(group: Sequence[GateReport]) -> str:
@@ -32,8 +37,36 @@ def _section(group: Sequence[GateReport]) -> str:
         f"|{' --- |' + ' ---: |' * (len(head) - 2) + ' --- |'}",
         *(_row(report) for report in group),
         "",
+        *([ceiling_line(first.ceiling), ""] if first.ceiling is not None else []),
         *(f"- {escape(r.system)}: {r.verdict}. {escape(r.reason)}" for r in group),
     ]
+    return "\n".join(lines) + "\n"
+
+
+#: Counts of an audit, by the column's name.
+_COUNTS = {
+    "no relevant": "without_relevant",
+    "same gold": "same_gold_set",
+    "same text": "same_text",
+    "text is a document": "text_is_document",
+    "gold not in corpus": "gold_not_in_corpus",
+}
+
+
+def _audit_section(measure: str, group: Sequence[Audit]) -> str:
+    own = audit_head(group)
+    head = [*own, *_COUNTS]
+    lines = [
+        f"**{escape(measure)}**: what one ranking for all queries scores",
+        "",
+        f"| {' | '.join(head)} |",
+        f"|{' --- |' + ' ---: |' * (len(head) - 1)}",
+    ]
+    for audit in group:
+        name, *cells = audit_cells(audit, len(own))
+        counts = [getattr(audit.findings, field) for field in _COUNTS.values()]
+        cells += ["?" if count is None else f"{count:,}" for count in counts]
+        lines.append(f"| {' | '.join([escape(name), *cells])} |")
     return "\n".join(lines) + "\n"
 
 

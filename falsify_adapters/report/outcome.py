@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from falsify_adapters.errors import FalsifyError
 
 if TYPE_CHECKING:
+    from falsify_adapters.audit import Audit
     from falsify_adapters.results import GateReport
 
 SCHEMA = "falsify-adapters/report/1"
@@ -19,7 +20,7 @@ class Report(Protocol):
 
     @property
     def kind(self) -> str:
-        """Which kind of report: "gate"."""
+        """Which kind of report: "gate", "audit"."""
 
     @property
     def role(self) -> str:
@@ -92,6 +93,14 @@ class Outcome:
         from falsify_adapters.results import GateReport
 
         return [report for report in self.reports if isinstance(report, GateReport)]
+
+    def audits(self) -> list[Audit]:
+        """Return the audits of benchmarks."""
+        if not any(report.kind == "audit" for report in self.reports):
+            return []
+        from falsify_adapters.audit import Audit
+
+        return [report for report in self.reports if isinstance(report, Audit)]
 
     def to_dict(self) -> Mapping[str, Any]:
         """Return the JSON document of all commands, as plain values."""

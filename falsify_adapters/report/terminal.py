@@ -16,6 +16,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from falsify_adapters.audit import Audit
+from falsify_adapters.report.audits import LEGEND as AUDIT_LEGEND
+from falsify_adapters.report.audits import audit_table, by_measure, ceiling_line, oddities
 from falsify_adapters.report.averages import MacroAverage
 from falsify_adapters.report.groups import by_benchmark, title
 from falsify_adapters.report.outcome import Outcome
@@ -108,6 +111,8 @@ def to_terminal(
                 _print_item(console, Text(signs.clean(_average(average))))
         if reports:
             _print_legend(console, reports, signs)
+        if outcome.audits():
+            _print_audits(console, outcome.audits(), signs)
         for skip in outcome.skipped:
             _print_item(console, Text(signs.clean(f"left out {skip.input}: {skip.reason}")))
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
@@ -123,6 +128,8 @@ def _print_group(
     _print_item(console, Text.assemble(heading, signs.dot, facts))
     console.print(_table(group, signs, wide=wide))
     console.print()
+    if first.ceiling is not None:
+        _print_item(console, Text(signs.clean(ceiling_line(first.ceiling))), indent=1)
     for report in group:
         verdict = (report.verdict, STYLES[report.verdict])
         reason = signs.clean(_sentence(report.reason))
@@ -149,6 +156,21 @@ def _print_curve(console: Console, curve: pd.DataFrame, signs: Signs) -> None:
         widths = [number(row[f"width_{name}"]) for name in NULLS]
         table.add_row(f"{row['n_queries']}", *widths, *(f"{row[verdict]}" for verdict in STYLES))
     console.print(Padding(table, (0, 0, 0, 5)))
+
+
+def _print_audits(console: Console, audits: Sequence[Audit], signs: Signs) -> None:
+    for measure, group in by_measure(audits):
+        _print_item(console, Text(signs.clean(f"What {measure} gives away for free"), style="bold"))
+        console.print(audit_table(group, signs.box, signs.clean))
+        console.print()
+        for audit in group:
+            for phrase in oddities(audit):
+                head = (signs.clean(audit.title), "bold")
+                _print_item(console, Text.assemble(head, f": {signs.clean(phrase)}"), indent=1)
+    for audit in audits:
+        for note in audit.warnings:
+            _print_item(console, Text(signs.clean(f"{note} [{audit.title}]")), indent=1)
+    _print_item(console, Text(signs.clean(AUDIT_LEGEND)))
 
 
 def _print_item(console: Console, text: Text, *, indent: int = 0, hang: int = 2) -> None:
@@ -195,6 +217,8 @@ def _cell(null: NullResult, signs: Signs, *, wide: bool) -> Text:
 def _remarks(report: GateReport) -> Iterator[str]:
     """Say what neither the table nor a warning shows of one system."""
     warned = {note.code for note in report.warnings}
+    if report.ceiling is not None and report.ceiling["below"]:
+        yield _sentence(report.ceiling["sentence"])
     companion = report.companion
     if companion is not None and not companion.agrees and "W-COMPANION" not in warned:
         yield (
@@ -235,14 +259,18 @@ def _sentence(text: str) -> str:
 
 
 def _warnings(group: Sequence[GateReport]) -> list[tuple[str, str]]:
-    """Return each warning once, with the systems it belongs to unless these are all."""
+    """Return each warning once, with the systems it belongs to unless these are all.
+
+    What is odd about a control is no concern of the reader; the JSON has it.
+    """
+    runs = [report for report in group if report.role == "run"] or group
     systems: dict[tuple[str, str], list[str]] = {}
-    for report in group:
+    for report in runs:
         for note in report.warnings:
             named = systems.setdefault((note.code, note.message), [])
             if report.system not in named:
                 named.append(report.system)
-    everyone = len({report.system for report in group})
+    everyone = len({report.system for report in runs})
     return [
         (code, message if len(named) == everyone else f"{message} [{', '.join(named)}]")
         for (code, message), named in systems.items()

@@ -183,7 +183,7 @@ def test_the_gate_reports_the_mean_that_beir_prints() -> None:
         qrels,
         corpus_size=len(docs),
         measure="nDCG@10",
-        config=GateConfig(n_boot=100, n_trials=100),
+        config=GateConfig(n_boot=200, n_trials=100),
         system="near",
         benchmark="args",
     )

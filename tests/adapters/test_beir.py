@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from falsify_adapters.adapters.beir import (
@@ -50,7 +51,7 @@ def write_dataset(
 def cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Keep the tests away from the user's cache and data sets."""
     folder = tmp_path_factory.mktemp("cache")
-    monkeypatch.setattr("falsify_adapters.adapters.beir.cache_folder", lambda: folder)
+    monkeypatch.setattr("falsify_adapters.download.cache_folder", lambda: folder)
     monkeypatch.delenv("FALSIFY_DATA_DIR", raising=False)
     monkeypatch.delenv("FALSIFY_BEIR_URL", raising=False)
     monkeypatch.chdir(folder)
@@ -131,6 +132,14 @@ def test_top_k_is_cut_after_the_removal_of_self_matches(tmp_path: Path) -> None:
     run.write_text("d1 Q0 d1 1 3 x\nd1 Q0 d2 2 2 x\nd1 Q0 d3 3 1 x\n")
     evaluation = load_beir((CORPUS, {}, {"d1": {"d2": 1}}), run, top_k=1)
     assert evaluation.run["doc_id"].tolist() == ["d2"]
+
+
+def test_top_k_is_cut_after_the_removal_of_excluded_documents(folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run.trec"
+    run.write_text("q1 Q0 d1 1 3 x\nq1 Q0 d2 2 2 x\nq1 Q0 d3 3 1 x\n")
+    exclude = pd.DataFrame({"query_id": ["q1", "q1"], "doc_id": ["d1", "d2"]})
+    evaluation = open_dataset(folder).evaluate(run, top_k=1, exclude=exclude)
+    assert evaluation.run["doc_id"].tolist() == ["d3"]
 
 
 def test_packed_files_with_a_byte_order_mark_are_read(folder: Path) -> None:
@@ -287,6 +296,9 @@ def test_a_corpus_of_another_form_is_refused(corpus: object) -> None:
 def test_a_data_set_stands_for_itself(folder: Path) -> None:
     dataset = open_dataset(folder)
     assert open_datasets(dataset) == [dataset]
+    assert open_datasets(dataset, split="test") == [dataset]
+    with pytest.raises(UsageError, match="another split; found: test"):
+        open_dataset(dataset, split="dev")
     assert isinstance(dataset, Dataset)
 
 
@@ -353,6 +365,23 @@ def test_one_forum_can_be_named(forums: Path) -> None:
         assert len(dataset.qrels) == 4
     with pytest.raises(UsageError, match="each scored by itself"):
         open_dataset("cqadupstack", data_dir=forums)
+
+
+def test_a_forum_is_known_from_inside_its_folder(
+    forums: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(forums / "cqadupstack")
+    assert open_dataset("tex").title == "cqadupstack/tex"
+    monkeypatch.chdir("tex")
+    assert open_dataset(".").title == "cqadupstack/tex"
+
+
+def test_a_forum_that_does_not_exist_is_refused_without_a_download(forums: Path) -> None:
+    with pytest.raises(UsageError, match=r"no part texx.*android, tex, unix.*cqadupstack/tex\?"):
+        open_dataset("cqadupstack/texx", data_dir=forums)
+    write_dataset(forums / "nfcorpus")
+    with pytest.raises(UsageError, match="nfcorpus has no part tex; found: one benchmark"):
+        open_dataset("nfcorpus/tex", data_dir=forums)
 
 
 def test_a_folder_of_runs_must_hold_one_for_each_forum(forums: Path) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from report_factory import gate_report
-
 from falsify_adapters.report.markdown import to_markdown
 from falsify_adapters.report.outcome import Outcome
+from tests.report_factory import gate_report
 
 
 def test_one_table_per_benchmark_and_measure() -> None:
     outcome = Outcome(
-        [gate_report(), gate_report("popularity", (0, 0, 0.1, -0.1), role="control")]
-        + [gate_report(benchmark="scifact")]
+        [
+            gate_report(),
+            gate_report("popularity", (0, 0, 0.1, -0.1), role="control"),
+            gate_report(benchmark="scifact"),
+        ]
     )
     lines = to_markdown(outcome).splitlines()
     assert lines[0] == "**nfcorpus · test · nDCG@10** (323 queries, 3,633 documents, tau 0.05)"

@@ -6,12 +6,12 @@ import re
 from dataclasses import replace
 
 import pytest
-from report_factory import gate_report, note, ties
 
 from falsify_adapters.report.averages import macro_averages
 from falsify_adapters.report.outcome import Outcome, Skip
 from falsify_adapters.report.terminal import LEGEND, to_terminal
 from falsify_adapters.results import Companion
+from tests.report_factory import gate_report, note, ties
 
 LONG = "SPLADE_P_P_ENSEMBLE_DISTIL_with_a_name_that_goes_on"
 
@@ -92,6 +92,10 @@ def test_a_warning_stands_once_and_names_its_systems() -> None:
     text = to_terminal(Outcome(reports))
     assert text.count("W-SMALL-N  43 queries\n") == 1
     assert "W-TIES  3 queries tie [a]" in text
+    reports.append(gate_report("random", role="control", warnings=(note("W-COMPANION", "no"),)))
+    with_control = to_terminal(Outcome(reports))
+    assert "W-COMPANION" not in with_control
+    assert "W-SMALL-N  43 queries\n" in with_control
 
 
 def test_what_neither_table_nor_warning_says_is_said() -> None:
@@ -125,9 +129,10 @@ def test_colours_only_when_asked() -> None:
     assert without == to_terminal(many(), color=False).splitlines()
 
 
-@pytest.mark.parametrize(
-    "text", ["\x1b[2J\x1b[31m", "a\u202eb", "x\ry", "[bold]x[/bold]", "\udc80"]
-)
+HOSTILE = ["\x1b[2J\x1b[31m", "a\u202eb", "x\ry", "[bold]x[/bold]", "\udc80"]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_names_cannot_act_on_the_terminal(text: str) -> None:
     report = gate_report(text, reason=f"because of {text}", warnings=(note("W-TIES", text),))
     for ascii_only in (False, True):

@@ -1,11 +1,11 @@
-"""Run every study: ``python -m studies [--full] [--seed N]``, in ``tests/``."""
+"""Run every study: ``python -m tests.studies [--full] [--seed N]``."""
 
 from __future__ import annotations
 
 import sys
 
-from studies import case_studies, coverage, error_rates, tau_auto, worked_example
-from studies.tables import study
+from tests.studies import case_studies, coverage, error_rates, tau_auto, worked_example
+from tests.studies.tables import study
 
 STUDIES = {
     "coverage": (coverage, "Do the intervals cover?"),

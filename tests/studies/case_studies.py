@@ -15,7 +15,7 @@ import falsify_adapters
 from falsify_adapters import Evaluation, GateConfig, GateReport, baselines, load_beir, run_gate
 from falsify_adapters.frames import codes, drop_rows
 from falsify_adapters.results import NULLS
-from studies.tables import Table, study
+from tests.studies.tables import Table, study
 
 DATASETS = ("nfcorpus", "scifact")
 #: What the reports of the case studies print: score, then deltas A to D where they are printed.

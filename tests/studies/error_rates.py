@@ -11,12 +11,12 @@ import pandas as pd
 from falsify_eval import four_null_gate
 from joblib import Parallel, delayed
 
-from falsify_adapters.gate.grading import Graded, judge
+from falsify_adapters.gate.grading import Graded, Units, judge
 from falsify_adapters.nulls import own_scores
 from falsify_adapters.power import power_of
 from falsify_adapters.results import GateConfig
-from studies.coverage import true_delta
-from studies.simulated import (
+from tests.studies.coverage import true_delta
+from tests.studies.simulated import (
     CORPUS_SIZE,
     DEPTH,
     GRADED,
@@ -30,7 +30,7 @@ from studies.simulated import (
     same_for_all,
     uniform_sample,
 )
-from studies.tables import Table, rate, study
+from tests.studies.tables import Table, rate, study
 
 TAU = 0.05
 CONFIG = GateConfig(tau=TAU, n_trials=100, companion=False)
@@ -139,7 +139,7 @@ def graded(process: Process, gold: Gold, run: Candidates, config: GateConfig = C
     """Judge a simulated run with the gate's own code."""
     benchmark = coded(gold, run)
     kernel = process.kernel(benchmark)
-    return judge(benchmark, kernel, own_scores(benchmark, kernel), config)
+    return judge(benchmark, kernel, own_scores(benchmark, kernel), Units(), config)
 
 
 def verdicts(case: Case, seed: int) -> Verdicts:

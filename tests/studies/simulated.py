@@ -153,7 +153,7 @@ def coded(gold: Gold, candidates: tuple[Any, ...]) -> Coded:
     return Coded(
         n_queries=gold.n_queries,
         n_docs=len(names),
-        corpus_size=CORPUS_SIZE,
+        corpus_size=np.full(gold.n_queries, CORPUS_SIZE),
         # what is missing in a list are documents that nobody asks for
         returned=np.full(gold.n_queries, DEPTH),
         entry_query=query[entry],

@@ -49,7 +49,7 @@ def write(
     """Write a study to ``docs/studies/NAME.md``."""
     versions = ", ".join(f"{library} {version(library)}" for library in LIBRARIES)
     made = (
-        f"Made by `python -m studies.{name} --full --seed {seed}` (in `tests/`) in"
+        f"Made by `python -m tests.studies.{name} --full --seed {seed}` in"
         f" {seconds / 60:.1f} minutes on two shared cores; falsify-adapters"
         f" {falsify_adapters.__version__}, Python {platform.python_version()}, {versions}."
     )
@@ -64,7 +64,7 @@ def study(
     name: str, title: str, words: str, make: Callable[..., Sequence[Table]], argv: Any = None
 ) -> None:
     """Run a study from the command line; only the full one is written to the docs."""
-    parser = argparse.ArgumentParser(prog=f"python -m studies.{name}", description=title)
+    parser = argparse.ArgumentParser(prog=f"python -m tests.studies.{name}", description=title)
     parser.add_argument("--full", action="store_true", help="full size; writes docs/studies")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args(argv)

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 
 from falsify_adapters.results import GateConfig
-from studies.error_rates import (
+from tests.studies.error_rates import (
     BLIND,
     System,
     graded,
     real,
 )
-from studies.simulated import SINGLE, Process, zipf
-from studies.tables import Table, study
+from tests.studies.simulated import SINGLE, Process, zipf
+from tests.studies.tables import Table, study
 
 WORDS = """
 `--tau auto` is the largest *luck margin* of the four nulls (the 1 - alpha/4 quantile of a null's

@@ -12,8 +12,8 @@ from scipy import stats
 from falsify_adapters.nulls import CrossMatrix, permuted_gold
 from falsify_adapters.resampling import bootstrap_t, effective_queries, p_value
 from falsify_adapters.results import GateConfig
-from studies import case_studies, coverage, error_rates, tables, tau_auto, worked_example
-from studies.simulated import GRADED, PROCESSES, RARE, RARE_LOSSES, RARE_WINS, SINGLE, coded
+from tests.studies import case_studies, coverage, error_rates, tables, tau_auto, worked_example
+from tests.studies.simulated import GRADED, PROCESSES, RARE, RARE_LOSSES, RARE_WINS, SINGLE, coded
 
 SEED = 0
 

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from falsify_eval import four_null_gate
 
-from falsify_adapters.gate.grading import Graded, judge
+from falsify_adapters.gate.grading import Graded, Units, judge
 from falsify_adapters.kernels import none_drawn
 from falsify_adapters.nulls import own_scores
 from falsify_adapters.results import NULLS, GateConfig
-from studies import simulated
-from studies.error_rates import (
+from tests.studies import simulated
+from tests.studies.error_rates import (
     Candidates,
     constant,
     popularity_order,
@@ -21,8 +21,8 @@ from studies.error_rates import (
     sampled_popularity,
     single_gold_ndcg,
 )
-from studies.simulated import DEPTH, SINGLE, Gold, coded, lists, zipf
-from studies.tables import Table, study
+from tests.studies.simulated import DEPTH, SINGLE, Gold, coded, lists, zipf
+from tests.studies.tables import Table, study
 
 N_DOCUMENTS = 6309
 #: What the guide prints: score and deltas of A, B, C, D.
@@ -69,9 +69,10 @@ def benchmark(n: int, n_documents: int, seed: int) -> tuple[Gold, dict[str, Cand
 
 def ours(gold: Gold, run: Candidates, config: GateConfig) -> Graded:
     """Grade one system; the corpus is the 6,309 documents and those that fill gaps."""
-    evaluation = replace(coded(gold, run), corpus_size=N_DOCUMENTS)
+    evaluation = coded(gold, run)
+    evaluation = replace(evaluation, corpus_size=np.full(gold.n_queries, N_DOCUMENTS))
     kernel = SINGLE.kernel(evaluation)
-    return judge(evaluation, kernel, own_scores(evaluation, kernel), config)
+    return judge(evaluation, kernel, own_scores(evaluation, kernel), Units(), config)
 
 
 def theirs(gold: Gold, run: Candidates, seed: int) -> dict[str, float]:

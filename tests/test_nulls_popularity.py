@@ -1,0 +1,122 @@
+"""Null D against its definition in plain Python, repeats and full gold sets included."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from falsify_adapters.nulls import Pool, permuted_gold, popularity_gold
+from tests import naive
+from tests.benchmarks_made import ALL, Benchmark, crowded, graded, made, ranking, single_skewed
+from tests.same_draws import assert_same_distribution
+
+MEASURES = ["nDCG@5", "P(rel=2)@3", "RR@5", "AP", "R@10", "Rprec", "SetP", "Success(rel=2)@5"]
+N_TRIALS = 2000
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_trials_are_draws_from_the_definition(kind: str) -> None:
+    bench = ALL[kind]()
+    measures = [*MEASURES, "SetF"]
+    expected = naive.label_trials(measures, bench, naive.popularity_draw, N_TRIALS, 21)
+    for measure in measures:
+        p = bench.prepared(measure)
+        null = popularity_gold(p.cross, p.kernel, N_TRIALS, 22)
+        assert_same_distribution(null.trials, expected[measure])
+        error = np.hypot(null.mean_error, expected[measure].std() / np.sqrt(N_TRIALS))
+        assert abs(null.mean - expected[measure].mean()) <= 4 * error + 1e-12
+        assert null.query_means.mean() == pytest.approx(null.mean, abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 5, 11, 12])
+def test_repeats_are_redrawn_in_a_pool_of_twelve_documents(size: int) -> None:
+    # eleven queries make one document popular; one query needs `size` of the twelve
+    docs = [f"d{i:02}" for i in range(12)]
+    qrels = {f"q{i:02}": {docs[0]: 1} for i in range(11)}
+    qrels["q99"] = {doc: 1 + (i == 3) for i, doc in enumerate(docs[12 - size :])}
+    qrels |= {f"r{i:02}": {doc: 1} for i, doc in enumerate(docs)}
+    run = {query: ranking(docs[:1]) for query in qrels}
+    run["q99"] = ranking([docs[0], docs[5], docs[11], docs[7]])
+    bench = Benchmark(run, qrels, docs)
+    for measure in ("R@5", "nDCG@5"):
+        p = bench.prepared(measure)
+        query = bench.queries.index("q99")
+        null = popularity_gold(p.cross, p.kernel, 4000, 1)
+        expected = naive.label_trials([measure], bench, naive.popularity_draw, 4000, 2)[measure]
+        assert_same_distribution(null.trials, expected)
+        if size == 12:  # all documents are drawn: only the grades are dealt
+            everything = dict.fromkeys(docs, 1)
+            if measure == "R@5":
+                exact = naive.score_all(measure, [(run["q99"], everything)])[0]
+                assert null.query_means[query] == pytest.approx(exact)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_chances_are_those_of_drawing_one_after_another(size: int) -> None:
+    docs = [f"d{i}" for i in range(6)]
+    qrels = {f"q{i}": {docs[min(i * i // 4, 5)]: 1} for i in range(6)}
+    qrels["q8"] = dict.fromkeys(docs[6 - size :], 1)
+    bench = Benchmark({q: ranking(docs) for q in qrels}, qrels, docs)
+    p = bench.prepared("P@1")
+    popularity = dict(zip(sorted({d for g in qrels.values() for d in g}), p.coded.popularity))
+    pool = list(popularity)
+    exact = dict.fromkeys(pool, 0.0)
+    for order in itertools.permutations(pool, size):
+        chance, left = 1.0, float(sum(popularity.values()))
+        for doc in order:
+            chance *= popularity[doc] / left
+            left -= popularity[doc]
+        for doc in order:
+            exact[doc] += chance
+    # one ranking per document: P@1 is 1 where that document was drawn
+    for doc in pool:
+        alone = Benchmark({q: ranking([doc]) for q in qrels}, qrels, docs).prepared("P@1")
+        null = popularity_gold(alone.cross, alone.kernel, 20000, 3)
+        drawn = null.query_means[bench.queries.index("q8")]
+        assert drawn == pytest.approx(exact[doc], abs=4 * np.sqrt(0.25 / 20000))
+        # the approximation behind the influence values
+        chance = Pool(alone.coded, alone.coded.popularity).inclusion()
+        approximate = chance.probability[chance.query == bench.queries.index("q8")]
+        assert approximate == pytest.approx([exact[doc]], abs=0.03)
+
+
+@pytest.mark.parametrize("measure", ["nDCG@3", "RR@5", "AP", "P@5", "Success@2", "SetF"])
+def test_one_relevant_document_makes_d_equal_a(measure: str) -> None:
+    p = single_skewed().prepared(measure)
+    d = popularity_gold(p.cross, p.kernel, 100, 0)
+    assert d.mean == pytest.approx(permuted_gold(p.cross, 100, 0).mean, abs=1e-14)
+    assert d.mean_error == 0
+    a = permuted_gold(p.cross, 100, 0).influence
+    np.testing.assert_allclose(d.influence - d.influence.mean(), a - a.mean(), atol=1e-12)
+
+
+def test_chunks_do_not_change_the_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = crowded()
+    expected = naive.label_trials(["nDCG@5"], bench, naive.popularity_draw, N_TRIALS, 5)["nDCG@5"]
+    p = bench.prepared("nDCG@5")
+    for name in ("CHUNK_DRAWS", "FIRST_CELLS", "TABLE_CELLS"):
+        monkeypatch.setattr(f"falsify_adapters.nulls.popularity.{name}", 500)
+    null = popularity_gold(p.cross, p.kernel, N_TRIALS, 6)
+    assert_same_distribution(null.trials, expected)
+
+
+def test_queries_that_cannot_be_hit_score_0() -> None:
+    bench = graded()
+    unhit = Benchmark(
+        {q: ranking(["x00", "x01"]) for q in bench.queries}, bench.qrels, bench.corpus
+    )
+    p = unhit.prepared("nDCG@5")
+    null = popularity_gold(p.cross, p.kernel, 100, 0)
+    assert null.mean == 0
+    assert not null.trials.any()
+
+
+def test_a_large_pool_is_drawn_from_as_defined() -> None:
+    bench = made(9, n_queries=40, n_docs=150, sizes=(1, 3, 20, 60), top_grade=2, depth=40)
+    expected = naive.label_trials(["AP", "nDCG@10"], bench, naive.popularity_draw, 300, 7)
+    for measure, theirs in expected.items():
+        p = bench.prepared(measure)
+        ours = popularity_gold(p.cross, p.kernel, 3000, 8)
+        assert_same_distribution(ours.trials, theirs)
