@@ -17,7 +17,7 @@ from falsify_adapters.gate.warnings import _about_ties
 from falsify_adapters.measures import parse_measure, query_scores
 from falsify_adapters.results import Ties
 
-CONFIG = GateConfig(n_trials=100, n_boot=100, companion=False)
+CONFIG = GateConfig(n_trials=100, n_boot=200, companion=False)
 KERNELS = [
     *("nDCG@5", "nDCG", "nDCG@2", "P@3", "R@3", "R(rel=2)@3", "AP@4", "AP", "AP(rel=2)"),
     *("RR@5", "RR", "RR(rel=3)@4", "Success@2", "Success(rel=2)@3", "Rprec", "SetP", "SetR"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import time
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from joblib.externals.loky import get_reusable_executor
 
 import falsify_adapters
 
@@ -44,13 +46,21 @@ def _is_number(text: str) -> bool:
 
 
 def write(
-    name: str, title: str, words: str, tables: Sequence[Table], *, seed: int, seconds: float
+    name: str,
+    title: str,
+    words: str,
+    tables: Sequence[Table],
+    *,
+    seed: int,
+    seconds: float,
+    cpu: float,
 ) -> None:
     """Write a study to ``docs/studies/NAME.md``."""
     versions = ", ".join(f"{library} {version(library)}" for library in LIBRARIES)
     made = (
         f"Made by `python -m tests.studies.{name} --full --seed {seed}` in"
-        f" {seconds / 60:.1f} minutes on two shared cores; falsify-adapters"
+        f" {seconds / 60:.1f} minutes ({cpu / 60:.1f} of processor time) on a machine of"
+        f" {os.cpu_count()} cores; falsify-adapters"
         f" {falsify_adapters.__version__}, Python {platform.python_version()}, {versions}."
     )
     parts = [f"# {title}", words.strip(), made]
@@ -68,14 +78,21 @@ def study(
     parser.add_argument("--full", action="store_true", help="full size; writes docs/studies")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args(argv)
-    start = time.perf_counter()
+    start, start_cpu = time.perf_counter(), processor_time()
     tables = make(full=arguments.full, seed=arguments.seed)
-    seconds = time.perf_counter() - start
+    seconds, cpu = time.perf_counter() - start, processor_time() - start_cpu
     if arguments.full:
-        write(name, title, words, tables, seed=arguments.seed, seconds=seconds)
+        write(name, title, words, tables, seed=arguments.seed, seconds=seconds, cpu=cpu)
     for table in tables:
         print(f"\n{table.title}\n\n{markdown(table.frame)}")
     print(f"\n{seconds:.0f} s")
+
+
+def processor_time() -> float:
+    """Return the processor time of this process and its workers, in seconds; ends the workers."""
+    get_reusable_executor().shutdown(wait=True)
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
 
 
 def rate(values: Any, digits: int = 3) -> str:
