@@ -12,8 +12,10 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from falsify_adapters.adapters.beir import gate_beir, load_beir
+    from falsify_adapters.adapters.mteb import load_mteb
     from falsify_adapters.audit import audit_benchmark
     from falsify_adapters.ceiling import Ceiling, held_out_ceiling, query_blind_ceiling
+    from falsify_adapters.comparison import compare, matrix
     from falsify_adapters.errors import (
         FalsifyError,
         InputError,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from falsify_adapters.gate import calibration_curve, run_gate
     from falsify_adapters.notes import FalsifyWarning, Note
     from falsify_adapters.readers import read_qrels, read_run
+    from falsify_adapters.report.plot import plot
     from falsify_adapters.results import GateConfig, GateReport, NullResult
 
 #: Where each public name lives.
@@ -48,10 +51,14 @@ _HOME = {
     "as_run": "frames",
     "audit_benchmark": "audit",
     "calibration_curve": "gate",
+    "compare": "comparison",
     "gate_beir": "adapters.beir",
     "held_out_ceiling": "ceiling",
-    "query_blind_ceiling": "ceiling",
     "load_beir": "adapters.beir",
+    "load_mteb": "adapters.mteb",
+    "matrix": "comparison",
+    "plot": "report.plot",
+    "query_blind_ceiling": "ceiling",
     "read_qrels": "readers",
     "read_run": "readers",
     "run_gate": "gate",
@@ -76,9 +83,13 @@ __all__ = [
     "as_run",
     "audit_benchmark",
     "calibration_curve",
+    "compare",
     "gate_beir",
     "held_out_ceiling",
     "load_beir",
+    "load_mteb",
+    "matrix",
+    "plot",
     "query_blind_ceiling",
     "read_qrels",
     "read_run",

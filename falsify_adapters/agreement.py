@@ -143,7 +143,13 @@ def check_queries(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> 
         )
 
 
-def check_documents(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> None:
+def check_documents(
+    run: pd.DataFrame,
+    qrels: pd.DataFrame,
+    notes: list[Note],
+    *,
+    corpus_ids: frozenset[str] | None = None,
+) -> None:
     """Look whether the run's documents are judged at all.
 
     Parameters
@@ -152,6 +158,8 @@ def check_documents(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -
         The common frames, the run with judged queries only.
     notes : list of Note
         Collects the warnings.
+    corpus_ids : frozenset of str, optional
+        The corpus' document ids. If they hold documents of both sides, the ids agree.
 
     Raises
     ------
@@ -162,7 +170,10 @@ def check_documents(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -
     if not run_ids:
         return
     if not set(run_ids) & set(qrels_ids):
-        _refuse_strangers(run, qrels, run_ids, qrels_ids, notes)
+        one_corpus = corpus_ids is not None and bool(
+            corpus_ids.intersection(run_ids) and corpus_ids.intersection(qrels_ids)
+        )
+        _refuse_strangers(run, qrels, run_ids, qrels_ids, notes, one_corpus=one_corpus)
         return
     judged = _judged(run, qrels)
     query = codes(run["query_id"])
@@ -188,6 +199,8 @@ def _refuse_strangers(
     run_ids: Sequence[str],
     qrels_ids: Sequence[str],
     notes: list[Note],
+    *,
+    one_corpus: bool,
 ) -> None:
     cause = why_apart(run_ids, qrels_ids)
     if set(run_ids) & set(_ids(qrels, "query_id")) and (
@@ -196,7 +209,7 @@ def _refuse_strangers(
         cause = "the columns for query and document look swapped in one of them"
     lacks = f"none of the {len(run_ids)} documents of the run is judged"
     examples = f"run documents {some(run_ids)}; judged documents {some(qrels_ids)}"
-    if cause is not None:
+    if cause is not None and not one_corpus:
         raise InputError(lacks, found=examples, hint=cause)
     notes.append(Note("W-ID-OVERLAP", f"{lacks}: {examples}; every score is 0"))
 
@@ -241,9 +254,12 @@ def _prefixes(run_ids: Sequence[str], qrels_ids: Sequence[str]) -> list[_Change]
     run, qrels = _common_word(run_ids), _common_word(qrels_ids)
     if run == qrels:
         return []
+    words = [
+        f"all {side} ids begin with {w!r}" for side, w in (("run", run), ("qrels", qrels)) if w
+    ]
     return [
         _Change(
-            f"all run ids begin with {run!r} and all qrels ids with {qrels!r}",
+            " and ".join(words),
             lambda text: text.removeprefix(run),
             lambda text: text.removeprefix(qrels),
         )

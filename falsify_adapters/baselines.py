@@ -74,6 +74,13 @@ def bm25(
     InputError
         If no document has a word, or no query shares one with any document.
 
+    Notes
+    -----
+    Memory, measured on synthetic corpora of FEVER's shape (``tests/benchmarks/bm25_memory.py``):
+    indexing peaks at 0.40 GB for a fiftieth of its 5,416,568 documents and at 0.88 GB for a tenth,
+    on a straight line 6.3 GB for all of them. The index takes 0.29 GB on disk for a tenth, and is
+    memory-mapped for searching (0.42 GB with the pages that 20 queries touched).
+
     Examples
     --------
     >>> bm25({"d1": "a cat sat", "d2": "a dog ran"}, {"q1": "dogs running", "q2": "cats"})
@@ -256,6 +263,47 @@ def random(
     known = frozenset(names)
     doc_ids = [names[i] if i < len(names) else _invented(known, i) for i in used.tolist()]
     return _ranked_run(frame, doc_ids, doc_code.reshape(n_queries, k))
+
+
+def popularity_sample(
+    qrels: Any, depth: int, *, seed: int = 0, exclude: Collection[str] = ()
+) -> pd.DataFrame:
+    """Draw every query's ranking without repeats, popular documents first and most often.
+
+    The next document of a ranking is drawn with a chance in proportion to the number of queries
+    for which it is relevant.
+
+    Parameters
+    ----------
+    qrels : DataFrame, mapping, or iterable of namedtuples
+        The judgements.
+    depth : int
+        Length of the rankings; fewer if fewer documents are relevant to anything.
+    seed : int
+        Same seed, same run.
+    exclude : collection of str
+        Documents that cannot be returned, because the corpus lacks them.
+
+    Examples
+    --------
+    >>> qrels = {f"q{i}": {"often": 1, f"d{i}": 1} for i in range(50)}
+    >>> run = popularity_sample(qrels, depth=1)
+    >>> bool(0.35 < (run["doc_id"] == "often").mean() < 0.65)
+    True
+    """
+    frame = as_qrels(qrels, notes=[])
+    order = _popularity_order(frame, exclude)
+    doc_code = codes(frame["doc_id"])[frame["relevance"].to_numpy() > 0]
+    weight = np.bincount(doc_code, minlength=len(categories(frame["doc_id"])))[order]
+    k = min(_positive(depth), len(order))
+    rng = np.random.default_rng([seed, *b"popularity"])
+    # the largest of log(weight) + Gumbel noise, in descending order, are draws without repeats
+    log_weight = np.log(weight)
+    rows = [
+        np.argsort(-(log_weight + rng.gumbel(size=len(order))), kind="stable")[:k]
+        for _ in range(len(categories(frame["query_id"])))
+    ]
+    return _ranked_run(frame, categories(frame["doc_id"]), order[np.stack(rows)])
 
 
 def oracle(qrels: Any, depth: int, *, exclude: Collection[str] = ()) -> pd.DataFrame:

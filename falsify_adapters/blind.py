@@ -1,8 +1,8 @@
 """Constant rankings: the best one on a benchmark, and what no ranking at all can exceed.
 
-Everything here works on :class:`~falsify_adapters.coded.Coded` qrels and a weight per query: 1/N
-each for null A, one query of each distinct gold set for null B, the fitted half for a held-out
-ceiling.
+Everything here works on :class:`~falsify_adapters.coded.Coded` qrels and a weight per query, equal
+for all queries that count and 0 for the others: every query for null A, one query of each distinct
+gold set for null B, the fitted half for a held-out ceiling.
 """
 
 from __future__ import annotations
@@ -123,8 +123,14 @@ class Best:
 def best_constant(coded: Coded, kernel: Kernel, weight: FloatArray) -> Best:
     """Find the best constant ranking for a weight per query, and bound what any can reach."""
     ranking = best_ranking(coded, kernel, weight)
-    score = float(weight @ constant_scores(coded, kernel, ranking))
+    score = mean_score(coded, kernel, ranking, weight)
     return Best(ranking, score, labels_bound(coded, kernel, weight, score))
+
+
+def mean_score(coded: Coded, kernel: Kernel, ranking: IntArray, weight: FloatArray) -> float:
+    """Return the mean score of one ranking over the queries that have a weight (all the same)."""
+    # not weight @ scores: 1/7 seven times is not 1
+    return float(constant_scores(coded, kernel, ranking)[weight > 0].mean())
 
 
 def best_ranking(coded: Coded, kernel: Kernel, weight: FloatArray) -> IntArray:
@@ -354,7 +360,7 @@ def _best_of_a_few(coded: Coded, kernel: Kernel, weight: FloatArray) -> IntArray
     ]
     depths = TRIED_DEPTHS if kernel.cutoff is None else (kernel.cutoff,)
     tried = [order[:depth] for order in orders for depth in depths]
-    return max(tried, key=lambda ranking: float(weight @ constant_scores(coded, kernel, ranking)))
+    return max(tried, key=lambda ranking: mean_score(coded, kernel, ranking, weight))
 
 
 def _relaxed(coded: Coded, kernel: Kernel, weight: FloatArray) -> tuple[float, str]:

@@ -1,8 +1,8 @@
 """A BM25 index over a stream of documents, kept on disk between runs.
 
-bm25s does the weighting and the scoring. What is added here: texts are read one at a time and
-never held, ties are broken by our ranking rule, and a finished index is stored so that a second
-process can neither see half of it nor use a damaged one.
+bm25s tokenises and scores. What is added here: texts are read one at a time and never held, words
+are weighed in chunks, which takes less memory, ties are broken by our ranking rule, and a finished
+index is stored so that another process can neither see half of it nor use a damaged one.
 
 What it costs in memory is measured by ``tests/benchmarks/bm25_memory.py`` and stated in
 :func:`falsify_adapters.baselines.bm25`.
@@ -18,6 +18,7 @@ import tempfile
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,10 +26,10 @@ import numpy as np
 import numpy.typing as npt
 
 from falsify_adapters.errors import InputError
-from falsify_adapters.progress import track
+from falsify_adapters.progress import importing, track
 
 #: Part of every cache key: raise it when the stored form or the tokenisation changes.
-_FORM = 1
+_FORM = 2
 _MANIFEST = "manifest.json"
 
 
@@ -52,7 +53,7 @@ class BM25Index:
         self._retriever = retriever
         self._doc_ids = doc_ids
         self._tokenizer = _tokenizer()
-        self._tokenizer.stem_to_sid = dict(retriever.vocab_dict)
+        self._tokenizer.stem_to_sid = retriever.vocab_dict
 
     @classmethod
     def build(
@@ -65,10 +66,8 @@ class BM25Index:
         InputError
             If there is no document, or none has a word.
         """
-        import bm25s
-
         tokenizer = _tokenizer()
-        doc_ids, tokens = _DocIds(), _TokenIds(progress)
+        doc_ids, tokens = _DocIds(), _TokenIds()
 
         def texts() -> Iterator[str]:
             for document in track(documents, "reading documents", show=progress):
@@ -82,10 +81,11 @@ class BM25Index:
             raise InputError(
                 "BM25 has nothing to index", found=f"{len(doc_ids)} documents without any word"
             )
-        # scipy's construction needs half the memory of bm25s' own
-        retriever = bm25s.BM25(k1=k1, b=b, csc_backend="scipy")
-        corpus = _Tokenized(tokens, vocabulary)
-        retriever.index(corpus, create_empty_token=False, show_progress=False)
+        del tokenizer  # its tables of unstemmed words are as large as the index of a small corpus
+        retriever = _retriever(k1, b, progress)
+        retriever.index(
+            _Tokenized(tokens, vocabulary), create_empty_token=False, show_progress=False
+        )
         return cls(retriever, doc_ids)
 
     def search(self, query: str, k: int) -> list[tuple[float, str]]:
@@ -127,7 +127,8 @@ class BM25Index:
     @classmethod
     def load(cls, folder: Path) -> BM25Index | None:
         """Open a stored index (memory-mapped); None if there is none or it is damaged."""
-        import bm25s
+        with importing():
+            import bm25s
 
         try:
             sums = json.loads((folder / _MANIFEST).read_text("utf-8"))
@@ -222,28 +223,45 @@ class _DocIds:
 
 
 class _TokenIds:
-    """Every document's word ids in one flat array, given out as the lists that bm25s iterates."""
+    """Every document's word ids, one after the other in a flat array."""
 
-    _PASSES = 3  # bm25s goes over the corpus for lengths, document frequencies and scores
+    #: Words that are worked on at a time.
+    CHUNK = 1 << 21
 
-    def __init__(self, progress: bool | None) -> None:
+    def __init__(self) -> None:
         self._flat = array("i")
         self._ends = array("q", [0])
-        self._progress = progress
-        self._passes = 0
-
-    def __len__(self) -> int:
-        return len(self._ends) - 1
-
-    def __iter__(self) -> Iterator[list[int]]:
-        self._passes += 1
-        label = f"indexing, pass {self._passes} of {self._PASSES}"
-        for i in track(range(len(self)), label, show=self._progress):
-            yield self._flat[self._ends[i] : self._ends[i + 1]].tolist()
 
     def append(self, ids: list[int]) -> None:
         self._flat.extend(ids)
         self._ends.append(len(self._flat))
+
+    def lengths(self) -> npt.NDArray[np.int64]:
+        """Return the number of words of each document."""
+        ends = np.frombuffer(self._ends, dtype=np.int64)
+        return ends[1:] - ends[:-1]
+
+    def postings(self, label: str, show: bool | None) -> Iterator[_Postings]:
+        """Yield which word stands how often in which document, for a chunk of documents each.
+
+        Sorted by word, then by document; the chunks go through the documents in order.
+        """
+        flat = np.frombuffer(self._flat, dtype=np.intc)
+        ends = np.frombuffer(self._ends, dtype=np.int64)
+        cuts = np.searchsorted(ends, np.arange(self.CHUNK, len(flat), self.CHUNK))
+        chunks = list(pairwise(np.unique([0, *cuts, len(ends) - 1]).tolist()))
+        for first, last in track(chunks, label, show=show):
+            n_documents = last - first
+            document = np.repeat(np.arange(n_documents), np.diff(ends[first : last + 1]))
+            key = flat[ends[first] : ends[last]].astype(np.int64) * n_documents + document
+            key, tf = np.unique(key, return_counts=True)
+            yield _Postings(key // n_documents, key % n_documents + first, tf)
+
+
+class _Postings(NamedTuple):
+    word: npt.NDArray[np.int64]
+    document: npt.NDArray[np.int64]
+    tf: npt.NDArray[np.int64]
 
 
 class _Tokenized(NamedTuple):
@@ -253,8 +271,58 @@ class _Tokenized(NamedTuple):
     vocab: Mapping[str, int]
 
 
+def _retriever(k1: float, b: float, progress: bool | None) -> Any:
+    """Return a bm25s retriever that builds its index in chunks.
+
+    bm25s lets this step be overridden. Its own loops over all documents in Python, and needs 10 GB
+    for FEVER where this needs 6.
+    """
+    with importing():
+        import bm25s
+
+    class Retriever(bm25s.BM25):  # type: ignore[misc]
+        nonoccurrence_array = None  # the Lucene variant gives absent words no weight
+
+        def build_index_from_ids(
+            self, unique_token_ids: list[int], corpus_token_ids: _TokenIds, **_: Any
+        ) -> dict[str, Any]:
+            return _weigh(corpus_token_ids, len(unique_token_ids), k1, b, progress)
+
+    return Retriever(k1=k1, b=b)
+
+
+def _weigh(
+    tokens: _TokenIds, n_words: int, k1: float, b: float, progress: bool | None
+) -> dict[str, Any]:
+    """Weigh every word of every document, word by word: the columns of a sparse matrix."""
+    lengths = tokens.lengths()
+    n_documents = np.zeros(n_words, dtype=np.int64)
+    for postings in tokens.postings("counting words", progress):
+        n_documents += np.bincount(postings.word, minlength=n_words)
+    idf = np.log1p((len(lengths) - n_documents + 0.5) / (n_documents + 0.5))
+    saturation = k1 * (1 - b + b * lengths / lengths.mean())
+    starts = np.concatenate([[0], np.cumsum(n_documents)])
+    weights = np.empty(starts[-1], dtype=np.float32)
+    documents = np.empty(starts[-1], dtype=np.int32)
+    free = starts[:-1].copy()  # where each word's next document goes
+    for word, document, tf in tokens.postings("weighing words", progress):
+        n_here = np.bincount(word, minlength=n_words)
+        within = np.arange(len(word)) - (np.cumsum(n_here) - n_here)[word]
+        place = free[word] + within
+        weights[place] = idf[word] * tf / (tf + saturation[document])
+        documents[place] = document
+        free += n_here
+    return {
+        "data": weights,
+        "indices": documents,
+        "indptr": starts,
+        "num_docs": len(lengths),
+    }
+
+
 def _tokenizer() -> Any:
-    from bm25s.tokenization import Tokenizer
+    with importing():
+        from bm25s.tokenization import Tokenizer
 
     # named by its module: snowballstemmer.stemmer() gives another implementation, with other
     # versions of the algorithm, where PyStemmer happens to be installed

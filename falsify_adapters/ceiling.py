@@ -22,6 +22,7 @@ from falsify_adapters.blind import (
     drawn_bound,
     each_query,
     each_set_once,
+    mean_score,
 )
 from falsify_adapters.coded import Coded, code_qrels
 from falsify_adapters.errors import InputError, UsageError
@@ -271,7 +272,7 @@ def coded_ceiling(
         raise InputError("no query has a relevant document", found=f"{coded.n_queries} queries")
     weight = each_query(coded)
     best = best_constant(coded, kernel, weight)
-    alone = float(weight @ constant_scores(coded, kernel, best.ranking[:1]))
+    alone = mean_score(coded, kernel, best.ranking[:1], weight)
     share = coded.popularity / coded.popularity.sum()
     return Ceiling(
         measure=measure,

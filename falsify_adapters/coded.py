@@ -121,7 +121,8 @@ class Coded:
 
     @cached_property
     def _profiles(self) -> tuple[IntArray, Groups]:
-        order = np.lexsort((-self.gold_grade, self.gold_query))
+        top = int(self.gold_grade.max(initial=0))
+        order = np.argsort(self.gold_query * (top + 1) + top - self.gold_grade, kind="stable")
         grades = self.gold_grade[order]
         profile_of, first = _distinct(grades[:, None], self.gold_start)
         length = self.gold_count[first]
@@ -351,12 +352,15 @@ def _checksums(rows: IntArray) -> npt.NDArray[np.uint64]:
 
 
 def _as_their_firsts(rows: IntArray, start: IntArray, lists: IntArray, firsts: IntArray) -> bool:
-    length = np.diff(start)
-    if (length[lists] != length[firsts]).any():
+    """Whether each list is the same as the one that is said to be the first of its kind."""
+    later = lists != firsts
+    lists, firsts = lists[later], firsts[later]
+    length = np.diff(start)[lists]
+    if (length != np.diff(start)[firsts]).any():
         return False
-    shift = np.repeat(start[firsts] - start[lists], length[lists])
-    own = np.arange(len(rows))
-    return bool((rows == rows[own + shift]).all())
+    own = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length)
+    own_rows = own + np.repeat(start[lists], length)
+    return bool((rows[own_rows] == rows[own + np.repeat(start[firsts], length)]).all())
 
 
 def _distinct_by_bytes(rows: IntArray, start: IntArray) -> tuple[IntArray, IntArray]:
@@ -382,14 +386,17 @@ def segment_sums(values: FloatArray, owner: IntArray, n: int) -> FloatArray:
     return np.bincount(owner, weights=values, minlength=n).astype(np.float64, copy=False)
 
 
-def unique_rows(*columns: IntArray) -> tuple[list[IntArray], IntArray]:
+def unique_rows(*columns: IntArray | int) -> tuple[list[IntArray], IntArray]:
     """Return the distinct rows of columns of whole numbers from 0 on, and each row's number.
+
+    A single number stands for a column of it.
 
     Examples
     --------
     >>> unique_rows(np.array([1, 0, 1]), np.array([2, 5, 2]))
     ([array([0, 1]), array([5, 2])], array([1, 0, 1]))
     """
+    columns = np.broadcast_arrays(*columns)
     key = columns[0]
     for column in columns[1:]:
         # numbers stay small: those of the distinct rows so far, then the next column's values

@@ -213,12 +213,15 @@ class NDCG(Additive):
         super().__init__(profiles, cutoff)
         owner = profiles.owner()
         value = self.gain(profiles.values)
-        order = np.lexsort((-value, owner))
-        rank = rank_in_query(owner[order])
-        ideal = value[order] * self.weight(rank, rank)
+        if self.gains:
+            # grades fall within a profile, their gains need not
+            value = value[np.lexsort((-value, owner))]
+        rank = rank_in_query(owner)
         if cutoff is not None:
-            ideal[rank > cutoff] = 0.0
-        self._norm = np.r_[segment_sums(ideal, owner[order], len(profiles.length)), 0.0]
+            within = rank <= cutoff
+            owner, value, rank = owner[within], value[within], rank[within]
+        ideal = value * self.weight(rank, rank)
+        self._norm = np.r_[segment_sums(ideal, owner, len(profiles.length)), 0.0]
 
     def gain(self, grade: IntArray) -> FloatArray:
         value = grade.astype(np.float64)
@@ -411,7 +414,7 @@ class RPrecision(Binary):
         return mean, share * weight
 
 
-def none_drawn(corpus_size: IntArray, marked: IntArray, k: IntArray) -> FloatArray:
+def none_drawn(corpus_size: IntArray | int, marked: IntArray, k: IntArray) -> FloatArray:
     """Return the chance that `k` draws without replacement miss all `marked` documents.
 
     Parameters

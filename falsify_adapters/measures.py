@@ -238,7 +238,7 @@ class IrMeasuresKernel(Kernel):
         profiles = entries.profile[entries.query]
         length = np.r_[self.profiles.length, 0][profiles]  # -1, the empty profile, has none
         owner = np.repeat(np.arange(len(profiles)), length)
-        first = np.repeat(np.r_[0, np.cumsum(length)[:-1]], length)
+        first = np.repeat(np.cumsum(length) - length, length)
         cell = np.repeat(self.profiles.start[profiles], length) + np.arange(len(owner)) - first
         hits = Hits(
             pair=np.arange(len(owner)),

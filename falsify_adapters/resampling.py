@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, special
 
 from falsify_adapters.frames import FloatArray, IntArray
 
@@ -91,12 +91,50 @@ def t_interval(
     lower_t = np.quantile(t, alpha / 2, axis=0, method="lower")
     upper_t = np.quantile(t, 1 - alpha / 2, axis=0, method="higher")
     scale = np.where(standard_error > 0, standard_error, 1.0)
-    noise = stats.norm.ppf(1 - alpha / 2) * error
+    noise = special.ndtri(1 - alpha / 2) * error
     # no interval needs to be wider than the inequality that holds for any distribution
     far = BOUNDED_DIFFERENCE * largest_share * np.sqrt(np.log(2 / alpha) / 2)
     low = estimate - _widened(np.minimum(upper_t * scale, far), noise)
     high = estimate + _widened(np.minimum(-lower_t * scale, far), noise)
     return low, high
+
+
+def mean_ceiling(mean: float, n: float, alpha: float) -> float:
+    """Return the upper confidence limit of a mean of scores in [0, 1], whatever their distribution.
+
+    Exceeded by the true mean with a chance of at most ``alpha / 2``. A few hits among many misses
+    are all that a resample may lack, so that the bootstrap cannot bound them; this does.
+
+    Parameters
+    ----------
+    mean : float
+        Mean of the scores.
+    n : float
+        Number of independent scores. Where scores come in independent groups: all scores over the
+        size of the largest group.
+    alpha : float
+        Error level of a two-sided interval.
+
+    Notes
+    -----
+    The Chernoff-Hoeffding bound (Hoeffding 1963, theorem 1): the largest u whose relative entropy
+    ``mean ln(mean / u) + (1 - mean) ln((1 - mean) / (1 - u))`` is at most ``ln(2 / alpha) / n``.
+
+    Examples
+    --------
+    >>> round(mean_ceiling(0.0, 98, 0.0125), 4), round(mean_ceiling(0.0, 99, 0.0125), 4)
+    (0.0505, 0.05)
+    >>> round(mean_ceiling(0.001, 1000, 0.0125), 4)
+    0.0081
+    """
+    if mean >= 1:
+        return 1.0
+
+    def beyond(u: float) -> float:
+        entropy = special.rel_entr(mean, u) + special.rel_entr(1 - mean, 1 - u)
+        return float(entropy - np.log(2 / alpha) / n)
+
+    return float(optimize.bisect(beyond, mean, 1.0, xtol=1e-12))
 
 
 def cluster_units(influence: FloatArray, cluster: IntArray) -> tuple[FloatArray, float]:

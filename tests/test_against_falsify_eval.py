@@ -1,4 +1,4 @@
-"""The nulls of the falsify-eval library, on benchmarks that it can grade: one gold document each."""
+"""The nulls of the falsify-eval library, where it can grade: one gold document per query."""
 
 from __future__ import annotations
 

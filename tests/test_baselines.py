@@ -152,6 +152,17 @@ class TestBM25:
             ours = dict(zip(found["doc_id"].astype(str), found["score"], strict=True))
             assert ours == pytest.approx(expected, rel=1e-5), query_id
 
+    @pytest.mark.parametrize("chunk", [1, 7, 100])
+    def test_the_size_of_the_chunks_does_not_matter(
+        self, chunk: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        dataset = open_dataset("sample")
+        documents = [Document("none", "", ""), *list(dataset.documents())[:60]]
+        queries = dataset.queries()
+        whole = bm25(documents, queries)
+        monkeypatch.setattr("falsify_adapters.bm25_index._TokenIds.CHUNK", chunk)
+        assert bm25(documents, queries).equals(whole)
+
     def test_documents_are_not_held(self) -> None:
         class Text(str):
             pass

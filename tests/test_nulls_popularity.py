@@ -60,7 +60,8 @@ def test_chances_are_those_of_drawing_one_after_another(size: int) -> None:
     qrels["q8"] = dict.fromkeys(docs[6 - size :], 1)
     bench = Benchmark({q: ranking(docs) for q in qrels}, qrels, docs)
     p = bench.prepared("P@1")
-    popularity = dict(zip(sorted({d for g in qrels.values() for d in g}), p.coded.popularity))
+    gold = sorted({d for g in qrels.values() for d in g})
+    popularity = dict(zip(gold, p.coded.popularity, strict=True))
     pool = list(popularity)
     exact = dict.fromkeys(pool, 0.0)
     for order in itertools.permutations(pool, size):
@@ -102,17 +103,6 @@ def test_chunks_do_not_change_the_distribution(monkeypatch: pytest.MonkeyPatch) 
     assert_same_distribution(null.trials, expected)
 
 
-def test_queries_that_cannot_be_hit_score_0() -> None:
-    bench = graded()
-    unhit = Benchmark(
-        {q: ranking(["x00", "x01"]) for q in bench.queries}, bench.qrels, bench.corpus
-    )
-    p = unhit.prepared("nDCG@5")
-    null = popularity_gold(p.cross, p.kernel, 100, 0)
-    assert null.mean == 0
-    assert not null.trials.any()
-
-
 def test_a_large_pool_is_drawn_from_as_defined() -> None:
     bench = made(9, n_queries=40, n_docs=150, sizes=(1, 3, 20, 60), top_grade=2, depth=40)
     expected = naive.label_trials(["AP", "nDCG@10"], bench, naive.popularity_draw, 300, 7)
@@ -120,3 +110,14 @@ def test_a_large_pool_is_drawn_from_as_defined() -> None:
         p = bench.prepared(measure)
         ours = popularity_gold(p.cross, p.kernel, 3000, 8)
         assert_same_distribution(ours.trials, theirs)
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "AP", "RR", "Success@3", "Rprec", "SetP", "SetF"])
+def test_a_run_without_any_relevant_document_scores_0(measure: str) -> None:
+    bench = graded()
+    unhit = Benchmark({q: ranking(["x00"]) for q in bench.queries}, bench.qrels, bench.corpus)
+    p = unhit.prepared(measure)
+    null = popularity_gold(p.cross, p.kernel, 100, 0)
+    assert null.mean == 0
+    assert not null.trials.any()
+    assert not null.influence.any()

@@ -92,7 +92,7 @@ def test_a_large_corpus_makes_chance_small_but_not_zero() -> None:
     bench = odd()
     evaluation = bench.evaluation()
     p = bench.prepared("nDCG@5")
-    large = replace(p.coded, corpus_size=10_000_000)
+    large = replace(p.coded, corpus_size=np.full_like(p.coded.corpus_size, 10_000_000))
     null = random_documents(large, p.kernel, p.own, 100, 0)
     small = random_documents(p.coded, p.kernel, p.own, 100, 0)
     ratio = evaluation.corpus_size / 10_000_000

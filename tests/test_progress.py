@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from falsify_adapters import progress as module
-from falsify_adapters.progress import ByteBar, progress, track
+from falsify_adapters.progress import ByteBar, progress, quietly, track
+from falsify_adapters.readers import read_run
 
 
 @pytest.fixture
@@ -76,3 +79,19 @@ def test_a_download_of_unknown_length_has_a_bar_too(capsys: pytest.CaptureFixtur
     bar.update(0)
     bar.close()
     assert "downloading things" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("terminal")
+def test_quiet_means_no_bar_at_all(capsys: pytest.CaptureFixture[str]) -> None:
+    with quietly(), progress("counting", 1, show=True) as advance:
+        advance(1)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("terminal")
+def test_reading_has_a_bar(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "wanted", lambda _show: True)
+    assert len(read_run(io.BytesIO(b"q1 Q0 d1 1 2.0 t\n")).frame) == 1
+    assert "reading input" in capsys.readouterr().err

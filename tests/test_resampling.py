@@ -14,6 +14,7 @@ from falsify_adapters.resampling import (
     BOUNDED_DIFFERENCE,
     bootstrap_t,
     luck_margin,
+    mean_ceiling,
     p_value,
 )
 from tests.benchmarks_made import made
@@ -62,9 +63,9 @@ SAMPLES = {
     "normal": lambda rng: rng.normal(0.3, 0.2, 30),
     "skewed": lambda rng: rng.lognormal(-2, 1, 40),
     "hits": lambda rng: (rng.random(25) < 0.2).astype(float),
-    "one hit in twelve": lambda rng: np.eye(12)[0],
-    "three queries": lambda rng: np.array([0.1, 0.4, 0.9]),
-    "two queries": lambda rng: np.array([0.0, 1.0]),
+    "one hit in twelve": lambda _: np.eye(12)[0],
+    "three queries": lambda _: np.array([0.1, 0.4, 0.9]),
+    "two queries": lambda _: np.array([0.0, 1.0]),
 }
 
 
@@ -187,3 +188,22 @@ def test_luck_margin_is_a_quantile_above_the_mean() -> None:
     trials = np.random.default_rng(3).random(2001)
     assert luck_margin(trials, 0.0125) == pytest.approx(np.quantile(trials, 0.9875) - trials.mean())
     assert luck_margin(np.full(100, 0.4), 0.0125) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.0125, 0.1])
+@pytest.mark.parametrize(("hits", "n"), [(0, 10), (0, 500), (1, 30), (3, 1000), (40, 100), (9, 10)])
+def test_the_ceiling_of_a_mean_holds_and_is_no_tighter_than_the_exact_one(
+    hits: int, n: int, alpha: float
+) -> None:
+    # Clopper and Pearson's limit is exact for hits; the bound for any scores lies above it
+    exact = stats.binomtest(hits, n).proportion_ci(1 - alpha, method="exact").high
+    ours = mean_ceiling(hits / n, n, alpha)
+    assert exact - 1e-9 <= ours <= exact + 1.2 / n + 0.4 * np.sqrt(1 / n)
+    # a system at the ceiling would have scored as low with a chance of at most alpha / 2
+    assert stats.binom(n, ours).cdf(hits) <= alpha / 2 + 1e-9
+
+
+@pytest.mark.parametrize("n", [1, 2, 10**6])
+@pytest.mark.parametrize("mean", [0.0, 1e-300, 1e-9, 0.5, 1 - 1e-9, 1 - 1e-16, 1.0])
+def test_the_ceiling_of_a_mean_lies_between_the_mean_and_1(mean: float, n: int) -> None:
+    assert mean <= mean_ceiling(mean, n, 0.0125) <= 1

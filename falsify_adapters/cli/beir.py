@@ -90,7 +90,7 @@ def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
     for dataset in datasets:
         graded = None
         for evaluation in _evaluations(session, dataset, runs, reading):
-            session.grade(evaluation, measures, config)
+            session.grade(evaluation, measures, config, dataset.corpus_ids)
             graded = graded or evaluation
         if options["controls"] and graded is not None:
             session.grade_controls(graded, measures, config, dataset.corpus_ids)

@@ -30,6 +30,9 @@ SUFFIXES = frozenset(
     }
 )
 
+#: The documents that can be asked for; JSON last, so that it says if another was not written.
+DOCUMENTS = ("markdown_to", "html_to", "latex_to", "csv_to", "parquet_to", "json_to")
+
 #: The input that is refused when an option makes no sense.
 COMMAND_LINE = "command line"
 
@@ -40,14 +43,15 @@ class Session:
     Parameters
     ----------
     options : mapping
-        The options of the command: ``json_to, markdown_to, quiet, ascii_only, strict, curve``.
+        The options of the command: where to write (:data:`DOCUMENTS`), and ``quiet, ascii_only,
+        strict, playground, curve``.
     """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.outcome = Outcome()
         self.quiet = bool(options["quiet"])
-        self._json_to: str | None = options["json_to"]
-        self._markdown_to: str | None = options["markdown_to"]
+        self._targets: dict[str, str | None] = {name: options.get(name) for name in DOCUMENTS}
+        self._plays = bool(options["playground"]) and self._targets["html_to"] is not None
         self._ascii_only = bool(options["ascii_only"])
         self._strict = bool(options["strict"])
         self._curve = bool(options.get("curve"))
@@ -73,28 +77,60 @@ class Session:
         """Remember an input that is left out and decides nothing."""
         self.outcome.skipped.append(Skip(name, reason))
 
-    def grade(self, evaluation: Evaluation, measures: Iterable[Any], config: GateConfig) -> None:
+    def grade(
+        self,
+        evaluation: Evaluation,
+        measures: Iterable[Any],
+        config: GateConfig,
+        corpus_ids: Iterable[str] | None = None,
+    ) -> None:
         """Grade one evaluation by each measure."""
         name = _name(evaluation)
         with self.attempt(name):
-            self._check(evaluation.system, evaluation.notes)
+            self.check(evaluation.system, evaluation.notes)
             for measure in measures:
                 with self.attempt(f"{name}, {measure}"):
-                    self.grade_one(evaluation, measure, config)
+                    report = self.grade_one(evaluation, measure, config)
+                    self._play(evaluation, report, config, corpus_ids)
 
-    def grade_one(self, evaluation: Evaluation, measure: Any, config: GateConfig) -> None:
+    def grade_one(self, evaluation: Evaluation, measure: Any, config: GateConfig) -> GateReport:
         """Grade one evaluation by one measure; a refusal is the caller's matter."""
         from falsify_adapters.gate import run_gate
 
         report = run_gate(evaluation, measure, config)
-        if evaluation.role == "run":
-            self._check(report.system, report.warnings)
-            if self._curve:
-                from falsify_adapters.gate import calibration_curve
+        if self._curve and report.role == "run":
+            from falsify_adapters.gate import calibration_curve
 
-                report = replace(report, curve=calibration_curve(evaluation, measure, config))
+            report = replace(report, curve=calibration_curve(evaluation, measure, config))
+        return self.add(report)
+
+    def add(self, report: GateReport) -> GateReport:
+        """Take a gate report in; a refusal is the caller's matter."""
+        if report.role == "run":
+            self.check(report.system, report.warnings)
         self.outcome.reports.append(report)
         self._warn(report)
+        return report
+
+    def _play(
+        self,
+        evaluation: Evaluation,
+        report: GateReport,
+        config: GateConfig,
+        corpus_ids: Iterable[str] | None,
+    ) -> None:
+        """Make the playground of a benchmark's first run: it costs 40 times its grading."""
+        # blind predictors know nothing of a query's own pool of documents
+        if not self._plays or evaluation.pool_sizes is not None:
+            return
+        from falsify_adapters.playground import make_playground, report_key
+        from falsify_adapters.report.groups import by_benchmark
+
+        group = next(g for g in by_benchmark(self.outcome.gate_reports()) if report in g)
+        if not {report_key(r) for r in group} & {g.key for g in self.outcome.playgrounds}:
+            self.outcome.playgrounds.append(
+                make_playground(evaluation, report, config, corpus_ids=corpus_ids)
+            )
 
     def grade_controls(
         self,
@@ -113,7 +149,7 @@ class Session:
                 ):
                     self.grade_one(control, measure, config)
 
-    def _check(self, system: str, notes: Iterable[Note]) -> None:
+    def check(self, system: str, notes: Iterable[Note]) -> None:
         """Refuse an input that has warnings, if the user asked for that."""
         if self._strict:
             refuse_notes(notes, system, accepted=self._accepted)
@@ -136,7 +172,7 @@ class Session:
 
     @property
     def _prints_table(self) -> bool:
-        return not (self.quiet or "-" in (self._json_to, self._markdown_to))
+        return not (self.quiet or "-" in self._targets.values())
 
     def finish(self) -> int:
         """Write everything that was asked for; return the exit status."""
@@ -161,20 +197,45 @@ class Session:
             self.outcome.reports += macro_averages(self.outcome.gate_reports())
 
     def _write_documents(self) -> None:
-        from falsify_adapters.report.jsonfile import to_json, write_atomically
-        from falsify_adapters.report.markdown import to_markdown
+        from falsify_adapters.report.jsonfile import write_atomically
 
-        documents: tuple[tuple[str | None, Callable[[], bytes]], ...] = (
-            (self._markdown_to, lambda: to_markdown(self.outcome).encode("utf-8", "replace")),
-            # last, so that the file says if the other could not be written
-            (self._json_to, lambda: to_json(self.outcome)),
-        )
-        for target, render in documents:
-            if target == "-":
-                write(sys.stdout, render())
-            elif target is not None:
-                with self.attempt(target):
-                    write_atomically(target, render())
+        for name, target in self._targets.items():
+            if target is not None:
+                with self.attempt(COMMAND_LINE if target == "-" else target):
+                    content = render(name, self.outcome)
+                    if target == "-":
+                        write(sys.stdout, content)
+                    else:
+                        write_atomically(target, content)
+
+
+def render(name: str, outcome: Outcome) -> bytes:
+    """Return one of the documents of :data:`DOCUMENTS`."""
+    if name == "json_to":
+        from falsify_adapters.report.jsonfile import to_json
+
+        return to_json(outcome)
+    if name == "html_to":
+        from falsify_adapters.report.html import to_html
+
+        return to_html(outcome).encode("utf-8")
+    if name == "latex_to":
+        from falsify_adapters.report.latex import to_latex
+
+        return to_latex(outcome).encode("utf-8", "replace")
+    if name == "parquet_to":
+        from falsify_adapters.report.table import to_parquet
+
+        return to_parquet(outcome)
+    if name == "csv_to":
+        from falsify_adapters.report import csvfile, table
+
+        if table.fits(outcome):
+            return table.to_csv(outcome)
+        return csvfile.to_csv(outcome).encode("utf-8", "replace")
+    from falsify_adapters.report.markdown import to_markdown
+
+    return to_markdown(outcome).encode("utf-8", "replace")
 
 
 def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) -> int:
@@ -185,8 +246,9 @@ def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) ->
     int
         The exit status.
     """
-    if options["json_to"] == "-" and options["markdown_to"] == "-":
-        raise UsageError("--json - and --markdown - both want standard output")
+    streamed = [f"--{name.removesuffix('_to')} -" for name in DOCUMENTS if options.get(name) == "-"]
+    if len(streamed) > 1:
+        raise UsageError(f"{' and '.join(streamed)} both want standard output")
     session = Session(options)
     with quietly(session.quiet), session.attempt(COMMAND_LINE):
         grade(session)

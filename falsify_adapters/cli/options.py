@@ -89,6 +89,11 @@ def reading_options(*, keep_self: bool) -> Callable[[Decorated], Decorated]:
 
 def grading_options(function: Decorated) -> Decorated:
     """Declare the options of the gate."""
+    return _stack(measure_options(["nDCG@10"], "nDCG@10"), gate_options)(function)
+
+
+def measure_options(default: list[str], text: str) -> Callable[[Decorated], Decorated]:
+    """Declare which measures are graded; `text` says what is graded by default."""
     return _stack(
         option(
             GRADING,
@@ -96,9 +101,9 @@ def grading_options(function: Decorated) -> Decorated:
             "-m",
             "measures",
             multiple=True,
-            default=["nDCG@10"],
+            default=default,
             metavar="NAME",
-            help="ir-measures' names, repeatable [nDCG@10].",
+            help=f"ir-measures' names, repeatable [{text}].",
         ),
         option(
             GRADING,
@@ -107,6 +112,12 @@ def grading_options(function: Decorated) -> Decorated:
             metavar="GRADE",
             help="Lowest relevant grade of binary measures [1].",
         ),
+    )
+
+
+def gate_options(function: Decorated) -> Decorated:
+    """Declare the options of the gate, measures aside."""
+    return _stack(
         option(
             GRADING,
             "--tau",
@@ -173,6 +184,15 @@ def writing_options(function: Decorated) -> Decorated:
             help="JSON; with - nothing else is on stdout.",
         ),
         option(WRITING, "--markdown", "markdown_to", metavar="FILE|-", help="Markdown tables."),
+        option(WRITING, "--html", "html_to", metavar="FILE|-", help="One page with pictures."),
+        option(
+            WRITING,
+            "--playground/--no-playground",
+            default=True,
+            help="In the page: mixtures with blind predictors [yes].",
+        ),
+        option(WRITING, "--latex", "latex_to", metavar="FILE|-", help="LaTeX table (booktabs)."),
+        option(WRITING, "--csv", "csv_to", metavar="FILE|-", help="One line per report."),
         option(WRITING, "--quiet", "-q", is_flag=True, help="Print nothing but errors."),
         option(WRITING, "--ascii", "ascii_only", is_flag=True, help="Print plain ASCII."),
         option(

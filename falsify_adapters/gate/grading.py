@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from falsify_adapters.blind import best_constant, each_query
+from falsify_adapters.blind import Best, best_constant, each_query
 from falsify_adapters.bounds import Attainable, attainable
 from falsify_adapters.coded import Coded, code
 from falsify_adapters.evaluation import Evaluation
@@ -41,6 +42,7 @@ from falsify_adapters.resampling import (
     bootstrap_t,
     cluster_units,
     luck_margin,
+    mean_ceiling,
     p_value,
 )
 from falsify_adapters.results import NULLS, GateConfig, NullResult, Verdict
@@ -69,6 +71,8 @@ class Graded:
         The comparison with each.
     standard_errors : dict of str to float
         Of each delta.
+    ceiling : tuple of Best and float, or None
+        The query-blind ceiling, and how far the ideal ranking lies above it, if the verdict asks.
     tau : float
         The threshold used.
     verdict, reason : str
@@ -89,6 +93,7 @@ class Graded:
     draws: dict[str, NullDraws]
     nulls: dict[str, NullResult]
     standard_errors: dict[str, float]
+    ceiling: tuple[Best, float] | None
     tau: float
     verdict: Verdict
     reason: str
@@ -195,6 +200,10 @@ class Units:
             return block_units(influence, self.order, self.block_length)
         return influence, None, None
 
+    def largest(self) -> int:
+        """Return how many queries at most vary together."""
+        return self.block_length if self.cluster is None else int(np.bincount(self.cluster).max())
+
 
 def _renumbered(group: IntArray | None, queries: IntArray) -> IntArray | None:
     return None if group is None else np.unique(group[queries], return_inverse=True)[1]
@@ -212,18 +221,18 @@ def judge(
     """Compare scores with the four nulls."""
     draws = _draw_nulls(coded, kernel, own, units, config)
     reach = attainable(
-        coded, kernel, labels=config.permute == "label", sets=config.marginal == "set"
+        coded,
+        kernel,
+        labels=config.permute == "label",
+        sets=config.marginal == "set",
+        stratum=units.stratum,
     )
     tau = _tau(draws, config)
     nulls, errors = _compare(coded, own, draws, units, reach, tau, config)
-    verdict, reason = gate_verdict(nulls, len(own), tau, config)
-    closed = any(null.attainable < tau for null in nulls.values())
-    if config.require_ceiling and not closed:
+    ceiling = None
+    if config.require_ceiling:
         best = best_constant(coded, kernel, each_query(coded))
-        room = reach.best_score - best.score
-        closed = room < tau
-        score = float(own.mean())
-        verdict, reason = verdict_with_ceiling(verdict, reason, best, score, room, tau)
+        ceiling = (best, reach.best_score - best.score)
     return Graded(
         coded=coded,
         kernel=kernel,
@@ -231,14 +240,57 @@ def judge(
         draws=draws,
         nulls=nulls,
         standard_errors=errors,
+        ceiling=ceiling,
         tau=tau,
-        verdict=verdict,
-        reason=reason,
-        closed=closed,
-        definition_1=all(null.delta >= tau and null.delta > 0 for null in nulls.values()),
+        **_decision(nulls, own, ceiling, tau, config),
         expectations=coinciding_nulls(coded, kernel, config, stratified=units.stratum is not None),
         fell_back=fell_back,
     )
+
+
+def at_tau(graded: Graded, tau: float, config: GateConfig) -> Graded:
+    """Judge the same deltas and intervals at another threshold; nothing is drawn again."""
+    settled = _settled(graded.coded, graded.standard_errors)
+    nulls = {
+        name: replace(
+            null,
+            verdict=null_verdict(null.delta, null.low, null.high, tau, config)
+            if settled[name]
+            else "UNDER-NS",
+        )
+        for name, null in graded.nulls.items()
+    }
+    decision = _decision(nulls, graded.own, graded.ceiling, tau, config)
+    return replace(graded, nulls=nulls, tau=tau, **decision)
+
+
+def _decision(
+    nulls: dict[str, NullResult],
+    own: FloatArray,
+    ceiling: tuple[Best, float] | None,
+    tau: float,
+    config: GateConfig,
+) -> dict[str, Any]:
+    """Return the fields of :class:`Graded` that depend on nothing but figures and threshold."""
+    verdict, reason = gate_verdict(nulls, len(own), tau, config)
+    closed = any(null.attainable < tau for null in nulls.values())
+    if ceiling is not None and not closed:
+        best, room = ceiling
+        closed = room < tau
+        verdict, reason = verdict_with_ceiling(verdict, reason, best, float(own.mean()), room, tau)
+    return {
+        "verdict": verdict,
+        "reason": reason,
+        "closed": closed,
+        "definition_1": all(n.delta >= tau and n.delta > 0 for n in nulls.values()),
+    }
+
+
+def _settled(coded: Coded, standard_errors: dict[str, float]) -> dict[str, bool]:
+    """Say for each null whether its interval means anything: equal values on few queries do not."""
+    n = coded.n_queries
+    enough = n > 1 and (n >= ENOUGH_EQUAL or coded.same_rankings())
+    return {name: n > 1 and (enough or error > 0) for name, error in standard_errors.items()}
 
 
 def _draw_nulls(
@@ -291,14 +343,17 @@ def _compare(
         n_drawn=n_drawn,
         largest_share=largest_share,
     )
-    low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
-    same = coded.same_rankings()
+    # a null scores at least 0, so no delta exceeds the score
+    low = np.maximum(low, -1.0)
+    independent = len(own) / units.largest()
+    high = np.minimum(high, mean_ceiling(score, independent, config.alpha_each))
+    errors = dict(zip(NULLS, standard_error.tolist(), strict=True))
+    settled = _settled(coded, errors)
     best = {**reach.delta, "C": reach.best_score - draws["C"].mean}
     results = {}
     for i, name in enumerate(NULLS):
         draw = draws[name]
         room = reach.best_score - draw.mean
-        settled = standard_error[i] > 0 or same or len(own) >= ENOUGH_EQUAL
         results[name] = NullResult(
             mean=draw.mean,
             mean_error=draw.mean_error,
@@ -311,11 +366,11 @@ def _compare(
             attainable=best[name],
             attainable_exact=reach.exact or name == "C",
             verdict=null_verdict(float(delta[i]), float(low[i]), float(high[i]), tau, config)
-            if settled and len(own) > 1
+            if settled[name]
             else "UNDER-NS",
             trials=draw.trials,
         )
-    return results, dict(zip(NULLS, standard_error.tolist(), strict=True))
+    return results, errors
 
 
 def _rounded(delta: float) -> float:

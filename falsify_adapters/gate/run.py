@@ -7,12 +7,13 @@ from dataclasses import asdict
 
 import pandas as pd
 
+from falsify_adapters.errors import UsageError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import is_among
 from falsify_adapters.gate.companion import strict_companion
 from falsify_adapters.gate.fifth_line import fifth_line
 from falsify_adapters.gate.grading import Graded, grade
-from falsify_adapters.gate.tie_range import tie_range
+from falsify_adapters.gate.tie_range import tie_extremes
 from falsify_adapters.gate.verdicts import verdict_under_ties
 from falsify_adapters.gate.warnings import gate_notes
 from falsify_adapters.measures import Measure, parse_measure
@@ -42,6 +43,8 @@ def run_gate(
     ------
     MeasureError
         If the gate cannot grade the measure.
+    UsageError
+        If labels are to be permuted on an evaluation with strata.
 
     Examples
     --------
@@ -53,9 +56,16 @@ def run_gate(
     """
     config = config or GateConfig()
     parsed = parse_measure(measure)
+    if config.permute == "label" and evaluation.dependence and evaluation.dependence.strata:
+        raise UsageError(
+            'strata go with permute="query"',
+            found='permute="label"',
+            hint="labels are renamed over the whole benchmark",
+        )
     main = grade(evaluation.run, evaluation.qrels, evaluation, parsed, config)
     companion = strict_companion(evaluation, parsed, main, config) if config.companion else None
-    ties = tie_range(evaluation, parsed, main, config)
+    extremes = tie_extremes(evaluation, parsed, main, config)
+    ties = extremes.range() if extremes else None
     verdict, reason = verdict_under_ties(main.verdict, main.reason, ties)
     power = None
     if verdict == "UNDER-NS":

@@ -72,7 +72,13 @@ def _why_failed(
 
 
 def _why_open(open_: list[str], nulls: dict[str, NullResult], tau: float) -> str:
-    parts = [f"{name} [{nulls[name].low:.4f}, {nulls[name].high:.4f}]" for name in open_]
+    parts = [
+        f"{name} [{nulls[name].low:.4f}, {nulls[name].high:.4f}]"
+        for name in open_
+        if nulls[name].low < nulls[name].high
+    ]
+    if not parts:
+        return f"too few queries, all alike: how far they vary against {names(open_)} is unknown"
     return (
         f"the queries cannot decide: tau = {tau:g} lies inside the interval of {', '.join(parts)}"
     )

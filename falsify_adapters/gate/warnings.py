@@ -126,20 +126,19 @@ def _about_resampling(main: Graded, config: GateConfig) -> Iterator[Note]:
 
 
 def _about_ties(main: Graded, ties: Ties | None) -> Iterator[Note]:
-    if ties is None:
-        return
-    if ties.high_score - ties.low_score < ROUNDING:
-        effect = "their order does not move the score"
-    else:
-        effect = f"the score lies between {ties.low_score:.4f} and {ties.high_score:.4f}"
-    if not ties.exact:
-        effect += (
-            " (with the higher grades last or first, which is not known to be the worst and the"
-            " best order for this measure)"
+    # ties that move nothing stand in the report's figures, without a warning
+    if ties is not None and ties.high_score - ties.low_score >= ROUNDING:
+        unsure = (
+            ""
+            if ties.exact
+            else " (with the higher grades last or first, which is not known to be the worst and"
+            " the best order for this measure)"
         )
-    yield Note(
-        "W-TIES", f"ties in the top ranks of {ties.queries} of {len(main.own)} queries: {effect}"
-    )
+        yield Note(
+            "W-TIES",
+            f"ties in the top ranks of {ties.queries} of {len(main.own)} queries: the score lies"
+            f" between {ties.low_score:.4f} and {ties.high_score:.4f}{unsure}",
+        )
 
 
 def _about_companion(companion: Companion | None) -> Iterator[Note]:

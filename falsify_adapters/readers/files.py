@@ -315,7 +315,7 @@ class _RunReader(_Reader):
             row = run.iloc[equal[0]]
             raise InputError(
                 f"{self.label} gives several documents of a query the same rank",
-                found=f"query {row['query_id']!r}, rank {-row['score']:g}"
+                found=f"query {row['query_id']!r}, rank {0.0 - row['score']:g}"
                 f" ({equal.size} such rows in all)",
                 hint="the rank column cannot be used: rank by score",
             )

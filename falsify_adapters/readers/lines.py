@@ -19,7 +19,7 @@ from falsify_adapters.errors import InputError
 from falsify_adapters.readers.layout import INTEGER, NUMBER, Layout
 
 #: Ids up to this many bytes are compared as machine words, longer ones as Python text.
-WORD_BYTES = 64
+WORD_BYTES = 128
 
 _NUMBER_BYTES = np.zeros(256, dtype=bool)
 _NUMBER_BYTES[list(b"0123456789+-.eE\0")] = True

@@ -15,6 +15,8 @@ from falsify_adapters.readers.lines import FloatArray, Ids, IntArray
 
 #: Kept rows may grow by this factor before they are cut to the depth again.
 GROWTH = 2
+#: Fewer rows are never cut.
+FIRST_CUT = 1 << 20
 
 
 class Rows:
@@ -34,7 +36,7 @@ class Rows:
         self._docs: dict[str, int] = {}
         self._parts: list[tuple[IntArray, IntArray, FloatArray]] = []
         self._size = 0
-        self._next_cut = 1 << 20
+        self._next_cut = FIRST_CUT
 
     def query_codes(self, query: Ids) -> IntArray:
         """Return each row's query as a number that holds for the whole file."""
@@ -104,7 +106,7 @@ class Rows:
         self._docs = {text: i for i, text in enumerate(texts)}
         self._parts = [(query_code[keep], position.astype(np.int32), value[keep])]
         self._size = int(keep.sum())
-        self._next_cut = max(1 << 20, GROWTH * self._size)
+        self._next_cut = max(FIRST_CUT, GROWTH * self._size)
 
 
 def _best(query_code: IntArray, value: FloatArray, depth: int) -> npt.NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from falsify_adapters.readers.layout import INTEGER, NUMBER, Kind, Layout, heade
 from falsify_adapters.readers.lines import split
 
 FORMATS = ("trec", "tsv", "csv", "msmarco", "json", "jsonl", "parquet")
+_TREC_FIELDS: dict[Kind, int] = {"run": 6, "qrels": 4, "exclusions": 0}
 #: Lines of the head that a guess must fit.
 SAMPLE = 200
 
@@ -85,6 +86,8 @@ def _sample(head: bytes, whole: bool) -> list[tuple[int, str]]:
 
 
 def _table(sample: list[tuple[int, str]], kind: Kind, label: str, format: str | None) -> Layout:
+    if not sample:
+        raise InputError(f"{label} begins with nothing but blank lines", found="no row in 64 KiB")
     comments = 0
     while True:
         guesses = [layout for make in _makers(kind, format) if (layout := make(sample[comments:]))]
@@ -109,33 +112,33 @@ _Maker = Callable[[list[tuple[int, str]]], Layout | None]
 
 def _makers(kind: Kind, format: str | None) -> list[_Maker]:
     """Return the guesses in the order in which they are preferred."""
-    n_trec = {"run": 6, "qrels": 4, "exclusions": 0}[kind]
 
     def trec(delimiter: str) -> _Maker:
-        return lambda sample: _trec(sample, delimiter, n_trec, kind)
+        return lambda sample: _trec(sample, delimiter, kind)
 
     def plain(delimiter: str) -> _Maker:
         return lambda sample: _plain(sample, delimiter, kind, format)
 
     makers: dict[str | None, list[_Maker]] = {
-        None: [plain("\t"), trec("\t"), trec(" "), plain(","), plain(" ")],
+        None: [plain("\t"), trec("\t"), trec(" "), plain(","), trec(","), plain(" ")],
         "trec": [trec("\t"), trec(" ")],
         "tsv": [plain("\t")],
-        "csv": [plain(",")],
+        "csv": [plain(","), trec(",")],
         "msmarco": [plain("\t"), plain(" ")],
     }
     return makers.get(format, [])
 
 
-def _trec(
-    sample: list[tuple[int, str]], delimiter: str, n_fields: int, kind: Kind
-) -> Layout | None:
-    layout = Layout("trec", delimiter, {}, n_fields)
-    n = len(split(sample[0][1], layout))
-    if n_fields and (n == n_fields or (kind == "run" and n > n_fields)):
-        if kind == "run":
-            columns = {"query": 0, "doc": 2, "rank": 3, "value": 4}
-            return replace(layout, columns=columns, tag_runs_on=True)
+def _trec(sample: list[tuple[int, str]], delimiter: str, kind: Kind) -> Layout | None:
+    layout = Layout("trec", delimiter, {}, _TREC_FIELDS[kind], quoted=delimiter == ",")
+    try:
+        n = len(split(sample[0][1], layout))
+    except ValueError:
+        return None
+    if kind == "run" and n >= layout.n_fields:
+        columns = {"query": 0, "doc": 2, "rank": 3, "value": 4}
+        return replace(layout, columns=columns, tag_runs_on=True)
+    if kind == "qrels" and n == layout.n_fields:
         return replace(layout, columns={"query": 0, "doc": 2, "value": 3})
     return None
 
@@ -153,8 +156,6 @@ def _plain(
     columns = header_columns(fields, kind)
     if columns is not None:
         return replace(layout, columns=columns, header=tuple(fields))
-    if delimiter == "," and kind != "exclusions" and len(fields) in (4, 6):
-        return _trec(sample, delimiter, len(fields), kind)
     if len(fields) == (2 if kind == "exclusions" else 3):
         positions = {"query": 0, "doc": 1, "value": 2}
         if kind == "exclusions":

@@ -10,6 +10,7 @@ from falsify_adapters.audit import Audit
 from falsify_adapters.report.audits import audit_cells, audit_head, by_measure, ceiling_line
 from falsify_adapters.report.groups import by_benchmark, title
 from falsify_adapters.report.outcome import Outcome
+from falsify_adapters.report.scores import markdown as scores_markdown
 from falsify_adapters.report.text import number, printable
 from falsify_adapters.results import NULLS, GateReport, NullResult
 
@@ -19,11 +20,30 @@ def to_markdown(outcome: Outcome) -> str:
 
     Names and ids are escaped: they can neither leave their cell nor carry HTML or Markdown.
     """
-    sections = [_section(group) for group in by_benchmark(outcome.gate_reports())]
+    groups = by_benchmark(outcome.gate_reports())
+    sections = [_matrix(groups)] if len(groups) > 1 else []
+    sections += [_section(group) for group in groups]
     audits = outcome.audits()
     if audits:
         sections += [_audit_section(measure, group) for measure, group in by_measure(audits)]
-    return "\n".join(sections)
+    scores = scores_markdown(outcome, escape)
+    return "\n".join([*sections, *([scores] if scores else [])])
+
+
+def _matrix(groups: Sequence[Sequence[GateReport]]) -> str:
+    """Lay out systems by benchmarks: verdict and score."""
+    systems = dict.fromkeys((report.system, report.role) for group in groups for report in group)
+    lines = [
+        f"| system | {' | '.join(escape(title(group[0], ' · ')) for group in groups)} |",
+        f"|{' --- |' * (len(groups) + 1)}",
+    ]
+    for system, role in systems:
+        cells = [escape(system) + (f" ({role})" if role != "run" else "")]
+        for group in groups:
+            found = [r for r in group if (r.system, r.role) == (system, role)]
+            cells.append(f"{found[0].verdict} {number(found[0].score, 4)}" if found else "")
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 def _section(group: Sequence[GateReport]) -> str:

@@ -10,6 +10,7 @@ from falsify_adapters.errors import FalsifyError
 
 if TYPE_CHECKING:
     from falsify_adapters.audit import Audit
+    from falsify_adapters.playground import Playground
     from falsify_adapters.results import GateReport
 
 SCHEMA = "falsify-adapters/report/1"
@@ -87,6 +88,8 @@ class Outcome:
     reports: list[Report] = field(default_factory=list)
     errors: list[Refusal] = field(default_factory=list)
     skipped: list[Skip] = field(default_factory=list)
+    #: For the HTML report only.
+    playgrounds: list[Playground] = field(default_factory=list)
 
     def gate_reports(self) -> list[GateReport]:
         """Return the reports of the gate."""

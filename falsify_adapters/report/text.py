@@ -37,11 +37,17 @@ def printable(text: str, *, keep: str = "") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    # category C: control, format (right-to-left marks), surrogates, unassigned
-    return "".join(
-        ascii(char)[1:-1] if unicodedata.category(char)[0] == "C" and char not in keep else char
-        for char in text
-    )
+    return "".join(ascii(char)[1:-1] if _acts(char) and char not in keep else char for char in text)
+
+
+def _acts(char: str) -> bool:
+    """Say whether a character is not only seen.
+
+    Category C is control, format (right-to-left marks), surrogates and unassigned; Zl and Zp end
+    a line and a paragraph.
+    """
+    category = unicodedata.category(char)
+    return category[0] == "C" or category in ("Zl", "Zp")
 
 
 def plain_ascii(text: str) -> str:

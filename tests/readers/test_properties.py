@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests import run_writers as writers
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +23,7 @@ from falsify_adapters.readers.lines import (
     careful_columns,
     fast_columns,
 )
+from tests import run_writers as writers
 
 # No surrogates, no control characters that end a line or a text, and no byte order mark: at the
 # start of a file it is one. A leading quote, brace or hash means something at the start of a file.

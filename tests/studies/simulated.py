@@ -8,7 +8,7 @@ of one size can be had to any precision.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ class Process:
 
     name: str
     measure: str
-    weight: np.ndarray
+    weight: np.ndarray = field(repr=False)
     count: Callable[[np.random.Generator, int], np.ndarray]
     ability: Callable[[np.random.Generator, int], np.ndarray]
     grades: tuple[float, ...] = (1.0,)
@@ -177,7 +177,7 @@ def lists(
 
 
 def _always(chance: float) -> Callable[[np.random.Generator, int], np.ndarray]:
-    return lambda rng, n: np.full(n, chance)  # noqa: ARG005
+    return lambda rng, n: np.full(n, chance)
 
 
 def _one(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -209,7 +209,7 @@ NEAR_0 = Process(
     "scores near 0",
     "R@10",
     zipf(800, 0.5),
-    count=lambda rng, n: np.full(n, 20),  # noqa: ARG005
+    count=lambda rng, n: np.full(n, 20),
     ability=_always(0.01),
     filler="foreign",
 )
@@ -217,7 +217,7 @@ NEAR_1 = Process(
     "scores near 1",
     "nDCG@10",
     zipf(800, 0.5),
-    count=lambda rng, n: np.full(n, 3),  # noqa: ARG005
+    count=lambda rng, n: np.full(n, 3),
     ability=_always(0.999),
     grades=(0.5, 0.3, 0.2),
     place=0.0,

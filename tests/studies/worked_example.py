@@ -48,7 +48,7 @@ def guide_process(n_documents: int) -> simulated.Process:
         SINGLE,
         name="guide",
         weight=zipf(n_documents, 1.17),
-        ability=lambda rng, n: np.full(n, 0.76),  # noqa: ARG005
+        ability=lambda rng, n: np.full(n, 0.76),
         place=0.0,
     )
 
