@@ -53,9 +53,10 @@ def calibration_curve(
     Returns
     -------
     DataFrame
-        One row per size, ascending: ``n_queries, subsamples``; the mean score and the mean width
-        of each null's interval (``score``, ``width_A`` to ``width_D``); how many subsamples got
-        each verdict (``PASS``, ``FAIL``, ``UNDER-NS``).
+        One row per size, ascending: ``n_queries, subsamples`` (those that hold a relevant
+        document at all); the mean score and the mean width of each null's interval (``score``,
+        ``width_A`` to ``width_D``); how many subsamples got each verdict (``PASS``, ``FAIL``,
+        ``UNDER-NS``).
 
     Raises
     ------
@@ -75,21 +76,22 @@ def calibration_curve(
     True
     """
     config = config or GateConfig()
-    main = grade(evaluation.run, evaluation.qrels, evaluation, parse_measure(measure), config)
+    parsed = parse_measure(measure)
+    main = grade(evaluation.run, evaluation.qrels, evaluation, parsed, config)
     rough = replace(config, n_trials=config.least_trials)
     units = Units.of(evaluation)
     n = len(main.own)
     rng = np.random.default_rng([config.seed, *b"curve"])
     rows = []
     for size in _sizes(sizes, n):
-        draws = n_subsamples if size < n else 1
-        parts = [
-            _part(main, units, parse_measure(measure), _some(rng, n, size), rough)
-            if size < n
-            else main
-            for _ in range(draws)
-        ]
-        rows.append(_row(size, parts))
+        parts = [main]
+        if size < n:
+            drawn = [np.sort(rng.choice(n, size, replace=False)) for _ in range(n_subsamples)]
+            # without any relevant document there is nothing to draw answers from
+            gradable = [queries for queries in drawn if main.coded.gold_count[queries].any()]
+            parts = [_part(main, units, parsed, queries, rough) for queries in gradable]
+        if parts:
+            rows.append(_row(size, parts))
     return pd.DataFrame(rows)
 
 
@@ -103,10 +105,6 @@ def _sizes(sizes: Iterable[int] | None, n: int) -> list[int]:
     if not chosen or chosen[0] < 2 or chosen[-1] > n:
         raise UsageError(f"subsamples have 2 to {n} queries here", found=str(chosen))
     return chosen
-
-
-def _some(rng: np.random.Generator, n: int, size: int) -> IntArray:
-    return np.sort(rng.choice(n, size, replace=False))
 
 
 def _part(

@@ -219,9 +219,8 @@ def make(*, full: bool, seed: int) -> list[Table]:
         ),
         Table(
             "What the caps do",
-            "No upper end exceeds the Chernoff-Hoeffding limit of the score,"
-            " and no half width exceeds that of the bounded differences inequality (McDiarmid 1989)."
-            " Without them, an end of an interval is unbounded where so many resamples have no"
+            "No upper end exceeds the Chernoff-Hoeffding limit of the score, and no half width"
+            " exceeds that of the bounded differences inequality (McDiarmid 1989). Without them, an end of an interval is unbounded where so many resamples have no"
             " spread that the quantile is infinite. Shown: the share of benchmarks with such an"
             " end (beyond 3 on a scale of 0 to 1), and the least coverage over the nulls at the"
             " gate's own level of 0.9875 with and without the caps. Where the two agree they"
