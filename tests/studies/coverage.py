@@ -33,8 +33,8 @@ N_BOOT = 1000
 #: Error levels: a single interval at 95 %, and the gate's own (Bonferroni over four).
 ALPHA, ALPHA_EACH = 0.05, 0.0125
 #: Queries -> benchmarks whose intervals are looked at, of these with scipy's, and for the truth.
-FULL = {20: (600, 200, 300), 40: (1000, 300, 300), 100: (1000, 200, 300)}
-FULL |= {300: (400, 80, 150), 1000: (250, 20, 80)}
+FULL = {20: (500, 150, 200), 40: (1000, 200, 200), 100: (800, 150, 200)}
+FULL |= {300: (300, 50, 100), 1000: (200, 20, 60)}
 REDUCED = {40: (200, 40, 200)}
 NO_CAP = 1e3
 METHODS = ("bootstrap-t", "percentile", "BCa")
@@ -207,7 +207,7 @@ def make(*, full: bool, seed: int) -> list[Table]:
             " four* the share of benchmarks in which all four hold theirs (nominal 0.95)."
             f" *W-RARE-EVENTS*: share of benchmarks that get this warning (fewer than"
             f" {FEW_EVENTS:.0f} effective queries). Monte Carlo standard errors at 0.95: 0.007 for"
-            " 1,000 benchmarks, 0.014 for 250.",
+            " 1,000 benchmarks, 0.015 for 200.",
             pd.DataFrame([_row(c) for c in found]),
         ),
         Table(
@@ -220,7 +220,8 @@ def make(*, full: bool, seed: int) -> list[Table]:
         Table(
             "What the caps do",
             "No upper end exceeds the Chernoff-Hoeffding limit of the score, and no half width"
-            " exceeds that of the bounded differences inequality (McDiarmid 1989). Without them, an end of an interval is unbounded where so many resamples have no"
+            " exceeds that of the bounded differences inequality (McDiarmid 1989)."
+            " Without them, an end of an interval is unbounded where so many resamples have no"
             " spread that the quantile is infinite. Shown: the share of benchmarks with such an"
             " end (beyond 3 on a scale of 0 to 1), and the least coverage over the nulls at the"
             " gate's own level of 0.9875 with and without the caps. Where the two agree they"

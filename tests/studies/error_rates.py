@@ -205,9 +205,9 @@ class Sizes:
 
 FULL = Sizes(
     sizes=(40, 100, 300),
-    reps=200,
-    truth=200,
-    falsify={40: 50, 100: 30, 300: 10},
+    reps=150,
+    truth=150,
+    falsify={40: 40, 100: 20, 300: 6},
     mixture_sizes=(40, 100, 300, 1000),
     mixture_reps=50,
     shares=(0.0, 0.25, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
