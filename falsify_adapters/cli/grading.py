@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,7 @@ class Session:
     ----------
     options : mapping
         The options of the command: where to write (:data:`DOCUMENTS`), and ``quiet, ascii_only,
-        strict, playground``.
+        strict, playground, curve``.
     """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
@@ -53,6 +54,7 @@ class Session:
         self._plays = bool(options["playground"]) and self._targets["html_to"] is not None
         self._ascii_only = bool(options["ascii_only"])
         self._strict = bool(options["strict"])
+        self._curve = bool(options.get("curve"))
         # what the user has answered with an option is no reason to refuse
         answered = {"W-DEPTH", "W-EXCLUDED"} | (
             {"W-SELF-MATCHES"} if was_chosen("keep_self") else set()
@@ -95,7 +97,12 @@ class Session:
         """Grade one evaluation by one measure; a refusal is the caller's matter."""
         from falsify_adapters.gate import run_gate
 
-        return self.add(run_gate(evaluation, measure, config))
+        report = run_gate(evaluation, measure, config)
+        if self._curve and report.role == "run":
+            from falsify_adapters.gate import calibration_curve
+
+            report = replace(report, curve=calibration_curve(evaluation, measure, config))
+        return self.add(report)
 
     def add(self, report: GateReport) -> GateReport:
         """Take a gate report in; a refusal is the caller's matter."""

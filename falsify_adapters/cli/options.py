@@ -147,6 +147,12 @@ def gate_options(function: Decorated) -> Decorated:
             is_flag=True,
             help="Also ask for tau above the best constant ranking.",
         ),
+        option(
+            GRADING,
+            "--curve",
+            is_flag=True,
+            help="Also grade subsamples of the queries.",
+        ),
     )(function)
 
 

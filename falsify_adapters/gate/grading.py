@@ -176,6 +176,21 @@ class Units:
             block_length=known.block_length,
         )
 
+    def part(self, queries: IntArray) -> Units:
+        """Return the units of some of the queries (ascending), numbered afresh."""
+        order = self.order
+        if order is not None:
+            number = np.full(len(order), -1)
+            number[queries] = np.arange(len(queries))
+            order = number[order]
+            order = order[order >= 0]
+        return Units(
+            cluster=_renumbered(self.cluster, queries),
+            order=order,
+            stratum=_renumbered(self.stratum, queries),
+            block_length=self.block_length,
+        )
+
     def resampling(self, influence: FloatArray) -> tuple[FloatArray, int | None, float | None]:
         """Return what :func:`bootstrap_t` resamples: units, how many, and their largest share."""
         if self.cluster is not None:
@@ -188,6 +203,10 @@ class Units:
     def largest(self) -> int:
         """Return how many queries at most vary together."""
         return self.block_length if self.cluster is None else int(np.bincount(self.cluster).max())
+
+
+def _renumbered(group: IntArray | None, queries: IntArray) -> IntArray | None:
+    return None if group is None else np.unique(group[queries], return_inverse=True)[1]
 
 
 def judge(

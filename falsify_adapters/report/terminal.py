@@ -8,9 +8,11 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -24,6 +26,9 @@ from falsify_adapters.report.scores import MOST_ROWS, tables
 from falsify_adapters.report.scores import Table as ScoreTable
 from falsify_adapters.report.text import number, plain_ascii, printable, share, shorten
 from falsify_adapters.results import NULLS, GateReport, NullResult
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The colours of verdicts; the marks and words say the same without them.
 STYLES = {"PASS": "bold green", "FAIL": "bold red", "UNDER-NS": "bold yellow"}
@@ -140,9 +145,25 @@ def _print_group(
         _print_item(console, head, indent=1)
         for line in _remarks(report):
             _print_item(console, Text(signs.clean(line)), indent=3)
+        if report.curve is not None:
+            _print_curve(console, report.curve, signs)
     for code, message in _warnings(group):
         _print_item(console, Text.assemble((code, "yellow"), f"  {signs.clean(message)}"), indent=1)
     console.print()
+
+
+def _print_curve(console: Console, curve: pd.DataFrame, signs: Signs) -> None:
+    """Print how wide the intervals are, and what the verdict is, with fewer queries."""
+    many = int(curve["subsamples"].max())
+    title = f"Width of the intervals, and verdicts, of {many} subsamples of the queries:"
+    _print_item(console, Text(title), indent=3)
+    table = Table(box=signs.box, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for head in ("queries", *NULLS, *STYLES):
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in curve.to_dict("records"):
+        widths = [number(row[f"width_{name}"]) for name in NULLS]
+        table.add_row(f"{row['n_queries']}", *widths, *(f"{row[verdict]}" for verdict in STYLES))
+    console.print(Padding(table, (0, 0, 0, 5)))
 
 
 def _print_scores(console: Console, table: ScoreTable, signs: Signs) -> None:
