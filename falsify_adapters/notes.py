@@ -13,6 +13,8 @@ CODES: dict[str, str] = {
     "W-BENCHMARK-DEGENERATE": "all queries share the same relevant documents",
     "W-COINCIDING-NULLS": "some nulls have the same expectation on this benchmark",
     "W-COMMENT-LINES": "comment lines at the top of a file (skipped)",
+    "W-COMMON-QUERIES": "only queries that both sets of judgements hold are graded",
+    "W-COMMON-SUBSETS": "only the subsets that both systems have are compared",
     "W-COMPANION": "the strict companion measure reaches another verdict",
     "W-CORPUS-ESTIMATED": "the corpus size is the number of pooled documents, not the corpus",
     "W-DEPTH": "only the best documents of each query were kept while reading",
@@ -22,6 +24,7 @@ CODES: dict[str, str] = {
     "W-EXTRA-QUERIES": "the run answers queries that have no judgements (ignored)",
     "W-FALLBACK": "the fast kernel disagreed with ir-measures, which was used instead",
     "W-FEW-BOOT": "an interval ends so close to tau that n_boot resamples cannot tell",
+    "W-FEW-CLUSTERS": "few clusters or blocks of queries: intervals cover less often than they say",
     "W-GOLD-NOT-IN-CORPUS": "relevant documents that the corpus lacks",
     "W-ID-OVERLAP": "few or no ids of run and qrels meet",
     "W-LARGE-GRADES": "unusually large relevance grades",
@@ -35,7 +38,9 @@ CODES: dict[str, str] = {
     "W-SCORES-ASCEND": "every query lists its documents by rising score (distances?)",
     "W-SELF-MATCHES": "queries that retrieve a document with their own id",
     "W-SMALL-N": "few queries: null A holds a visible share of self-pairs",
+    "W-STRATA-MERGED": "strata with few queries were merged for null A",
     "W-TIES": "tied scores inside the cutoff: the order of ties moves the score",
+    "W-UNEQUAL-QUERIES": "one of two compared systems lacks queries that the other answers",
     "W-UNJUDGED": "hardly any returned document is judged: another corpus version?",
     "W-UNREACHABLE": "no system can clear tau against a null on this benchmark",
 }
@@ -46,8 +51,10 @@ ON_VERDICTS = frozenset(
         "W-COINCIDING-NULLS",
         "W-COMPANION",
         "W-FEW-BOOT",
+        "W-FEW-CLUSTERS",
         "W-RARE-WINS",
         "W-SMALL-N",
+        "W-STRATA-MERGED",
         "W-UNREACHABLE",
     }
 )

@@ -272,6 +272,9 @@ class GateReport:
         ``upper``, ``below`` and ``sentence``.
     per_query : DataFrame
         ``query_id, score`` and the query's expected score under each null (columns A to D).
+    dependence : mapping or None
+        Clusters, blocks and strata of the queries, and how much they widened the intervals (see
+        :func:`falsify_adapters.gate.together.dependence_of`).
     """
 
     role: str
@@ -302,6 +305,7 @@ class GateReport:
     per_query: pd.DataFrame = field(repr=False, compare=False)
     ceiling: Mapping[str, Any] | None = None
     kind: Literal["gate"] = "gate"
+    dependence: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def raise_for_verdict(self) -> GateReport:
         """Return the report itself, or raise unless the verdict is PASS.
@@ -337,6 +341,7 @@ class GateReport:
         out["ceiling"] = self.ceiling
         out["companion"] = self.companion.to_dict() if self.companion else None
         out["ties"] = asdict(self.ties) if self.ties else None
+        out["dependence"] = self.dependence
         out["warnings"] = [asdict(note) for note in self.warnings]
         out["settings"] = dict(self.settings)
         out["provenance"] = dict(self.provenance)
