@@ -188,6 +188,18 @@ class Units:
             return block_units(influence, self.order, self.block_length)
         return influence, None, None
 
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Return the sum of values, shape (n_queries,), over each cluster, or block in time.
+
+        Blocks do not overlap here; the last one takes the queries that are left over.
+        """
+        if self.cluster is not None:
+            return np.bincount(self.cluster, weights=values)
+        if self.order is None:
+            return values
+        starts = np.arange(self.count(len(values))) * self.block_length
+        return np.add.reduceat(values[self.order], starts)
+
     def count(self, n_queries: int) -> int:
         """Return how many groups of queries vary on their own."""
         if self.cluster is not None:

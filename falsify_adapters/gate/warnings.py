@@ -34,12 +34,7 @@ def _about_benchmark(main: Graded) -> Iterator[Note]:
     if main.fell_back:
         message = "the fast kernel disagreed with ir-measures, which was used instead"
         yield Note("W-FALLBACK", message)
-    if len(main.coded.set_query) == 1:
-        yield Note(
-            "W-BENCHMARK-DEGENERATE",
-            f"{len(main.own)} queries share {main.coded.gold_count.max()} relevant document(s):"
-            " no ranking can show that it read the query",
-        )
+    yield from degenerate_benchmark(main)
     if any(null.attainable < main.tau for null in main.nulls.values()):
         yield Note("W-UNREACHABLE", main.reason)
     same = [names(list(group)) for group in main.expectations if len(group) > 1]
@@ -48,6 +43,16 @@ def _about_benchmark(main: Graded) -> Iterator[Note]:
             "W-COINCIDING-NULLS",
             f"{', '.join(same)} have the same expectation on this benchmark: the four nulls test"
             f" {len(main.expectations)} numbers, not four",
+        )
+
+
+def degenerate_benchmark(main: Graded) -> Iterator[Note]:
+    """Warn if all queries have the same relevant documents."""
+    if len(main.coded.set_query) == 1:
+        yield Note(
+            "W-BENCHMARK-DEGENERATE",
+            f"{len(main.own)} queries share {main.coded.gold_count.max()} relevant document(s):"
+            " no ranking can show that it read the query",
         )
 
 
