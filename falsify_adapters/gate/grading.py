@@ -11,7 +11,7 @@ import pandas as pd
 
 from falsify_adapters.blind import Best, best_constant, each_query
 from falsify_adapters.bounds import Attainable, attainable
-from falsify_adapters.coded import Coded, code
+from falsify_adapters.coded import Coded, code, segment_sums
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import FloatArray, IntArray
 from falsify_adapters.gate.distinct import coinciding_nulls
@@ -194,7 +194,7 @@ class Units:
         Blocks do not overlap here; the last one takes the queries that are left over.
         """
         if self.cluster is not None:
-            return np.bincount(self.cluster, weights=values)
+            return segment_sums(values, self.cluster, self.count(len(values)))
         if self.order is None:
             return values
         starts = np.arange(self.count(len(values))) * self.block_length
