@@ -284,7 +284,7 @@ def _print_legend(console: Console, reports: Sequence[GateReport], signs: Signs)
             " is a FAIL; else UNDER-NS."
         )
     _print_item(console, Text(rule))
-    if any(report.role != "run" for report in reports):
+    if any(report.role == "control" for report in reports):
         _print_item(
             console, Text("Controls show what the gate catches; they decide no exit status.")
         )
