@@ -435,9 +435,9 @@ class _Pair:
 
 
 _EXPLAINED = {
-    True: "each null explains less than that gain",
+    True: "no null gains as much",
     False: "a null gains as much: this is not for reading the queries better",
-    None: "whether more than the nulls explain, the queries cannot tell",
+    None: "whether that is more than the nulls gain, the queries cannot tell",
 }
 
 

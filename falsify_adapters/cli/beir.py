@@ -109,7 +109,8 @@ def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
                     looks.look(evaluation)
             for found in _evaluations(session, dataset, olds, reading) if baseline else ():
                 evaluation = replace(found, dependence=known, role="baseline")
-                if session.grade(evaluation, measures, config, dataset.corpus_ids):
+                again = any(one.system == evaluation.system for one in accepted)
+                if again or session.grade(evaluation, measures, config, dataset.corpus_ids):
                     looks.compare(evaluation, accepted)
             if options["controls"] and first is not None:
                 session.grade_controls(first, measures, config, dataset.corpus_ids)

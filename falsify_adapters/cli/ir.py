@@ -93,7 +93,7 @@ def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
         with session.attempt(path):
             file = reading.read_baseline(path, judged.frame, judged.provenance)
             evaluation = inputs.evaluate(file, names[path], role="baseline")
-            if session.grade(evaluation, measures, config):
+            if path in options["runs"] or session.grade(evaluation, measures, config):
                 looks.compare(evaluation, accepted)
     if options["controls"] and first is not None:
         session.grade_controls(first, measures, config, None)

@@ -67,10 +67,14 @@ class SecondLooks:
                     )
                     self._session.add_beside(report, report.system)
 
-    def compare(self, baseline: Evaluation | None, candidates: Iterable[Evaluation]) -> None:
-        """Compare the candidates of one benchmark with its baseline."""
-        tested = list(candidates)
-        if baseline is None or not tested:
+    def compare(self, baseline: Evaluation, candidates: Iterable[Evaluation]) -> None:
+        """Compare the candidates of one benchmark with its baseline.
+
+        The baseline's own file may be among the runs; it is a candidate only if it is alone.
+        """
+        runs = list(candidates)
+        tested = [one for one in runs if one.system != baseline.system] or runs
+        if not tested:
             return
         for measure in self._measures:
             with self._session.attempt(f"comparison with {baseline.system}, {measure}"):
