@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from falsify_adapters.errors import UsageError
+from falsify_adapters.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,6 +89,21 @@ class Reading:
         from falsify_adapters.chunks import best_chunks
 
         return replace(file, frame=best_chunks(file.frame, self.chunks))
+
+    def read_baseline(
+        self, path: str, qrels: pd.DataFrame | None, judged: Mapping[str, Any]
+    ) -> RunFile:
+        """Read the run to compare with; a stored score is refused as such.
+
+        `judged` is where the qrels came from.
+        """
+        from falsify_adapters.adapters.files import refuse_stored_score
+
+        try:
+            return self.read(path, qrels)
+        except InputError:
+            refuse_stored_score(path, judged)
+            raise
 
 
 def _measures_depth(options: Mapping[str, Any]) -> int | None:
