@@ -141,7 +141,7 @@ class Evaluation:
         if top_k is not None:
             run_frame = drop_rows(run_frame, rank_in_query(codes(run_frame["query_id"])) > top_k)
         _note_queries(run_frame, qrels_frame, collected)
-        ids = None if corpus_ids is None else frozenset(corpus_ids)
+        ids = None if corpus_ids is None else frozenset(map(str, corpus_ids))
         check_documents(run_frame, qrels_frame, collected, corpus_ids=ids)
         size, source = _corpus_size(run_frame, qrels_frame, corpus_size, ids, collected)
         absent = _absent_gold(run_frame, qrels_frame, ids, collected)
