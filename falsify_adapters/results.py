@@ -305,6 +305,9 @@ class GateReport:
     curve : DataFrame or None
         Widths and verdicts over the number of queries (see
         :func:`falsify_adapters.gate.curve.calibration_curve`), if asked for.
+    dependence : mapping or None
+        Clusters, blocks and strata of the queries, and how much they widened the intervals (see
+        :func:`falsify_adapters.gate.together.dependence_of`).
     """
 
     role: str
@@ -337,6 +340,7 @@ class GateReport:
     kind: Literal["gate"] = "gate"
     power: Power | None = None
     curve: pd.DataFrame | None = field(default=None, repr=False, compare=False)
+    dependence: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def raise_for_verdict(self) -> GateReport:
         """Return the report itself, or raise unless the verdict is PASS.
@@ -375,6 +379,7 @@ class GateReport:
         out["power"] = asdict(self.power) if self.power else None
         if self.curve is not None:
             out["curve"] = self.curve.to_dict("records")
+        out["dependence"] = self.dependence
         out["warnings"] = [asdict(note) for note in self.warnings]
         out["settings"] = dict(self.settings)
         out["provenance"] = dict(self.provenance)

@@ -83,15 +83,16 @@ class Session:
         measures: Iterable[Any],
         config: GateConfig,
         corpus_ids: Iterable[str] | None = None,
-    ) -> None:
-        """Grade one evaluation by each measure."""
-        name = _name(evaluation)
+    ) -> bool:
+        """Grade one evaluation by each measure; say whether none was refused."""
+        name, refused = _name(evaluation), len(self.outcome.errors)
         with self.attempt(name):
             self.check(evaluation.system, evaluation.notes)
             for measure in measures:
                 with self.attempt(f"{name}, {measure}"):
                     report = self.grade_one(evaluation, measure, config)
                     self._play(evaluation, report, config, corpus_ids)
+        return len(self.outcome.errors) == refused
 
     def grade_one(self, evaluation: Evaluation, measure: Any, config: GateConfig) -> GateReport:
         """Grade one evaluation by one measure; a refusal is the caller's matter."""
@@ -111,6 +112,12 @@ class Session:
         self.outcome.reports.append(report)
         self._warn(report)
         return report
+
+    def add_beside(self, report: Any, name: str) -> None:
+        """Take in a report of another kind with warnings; a refusal is the caller's matter."""
+        self.check(name, report.warnings)
+        self.outcome.reports.append(report)
+        self._tell(report.warnings, name)
 
     def _play(
         self,
@@ -161,14 +168,18 @@ class Session:
         complain(f"error: {text}" if said else f"error: {name}: {text}")
 
     def _warn(self, report: GateReport) -> None:
+        if report.role == "run":
+            self._tell(report.warnings, report.system)
+
+    def _tell(self, notes: Iterable[Note], system: str) -> None:
         # on one screen the report itself shows the warnings
         same_screen = sys.stderr.isatty() and sys.stdout.isatty() and self._prints_table
-        if self.quiet or same_screen or report.role != "run":
+        if self.quiet or same_screen:
             return
-        for note in report.warnings:
-            if (report.system, str(note)) not in self._told:
-                self._told.add((report.system, str(note)))
-                complain(f"warning: {note} [{report.system}]")
+        for note in notes:
+            if (system, str(note)) not in self._told:
+                self._told.add((system, str(note)))
+                complain(f"warning: {note} [{system}]")
 
     @property
     def _prints_table(self) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from falsify_adapters.errors import UsageError
+from falsify_adapters.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,6 +90,21 @@ class Reading:
 
         return replace(file, frame=best_chunks(file.frame, self.chunks))
 
+    def read_baseline(
+        self, path: str, qrels: pd.DataFrame | None, judged: Mapping[str, Any]
+    ) -> RunFile:
+        """Read the run to compare with; a stored score is refused as such.
+
+        `judged` is where the qrels came from.
+        """
+        from falsify_adapters.adapters.files import refuse_stored_score
+
+        try:
+            return self.read(path, qrels)
+        except InputError:
+            refuse_stored_score(path, judged)
+            raise
+
 
 def _measures_depth(options: Mapping[str, Any]) -> int | None:
     """Return how deep the measures look, and one more: the query's own document may have to go.
@@ -98,9 +113,10 @@ def _measures_depth(options: Mapping[str, Any]) -> int | None:
     """
     if options["corpus_size"] is None and "dataset" not in options:
         return None
-    from falsify_adapters.measures import measure_depth, parse_measure
+    from falsify_adapters.cli.options import chosen_measures
+    from falsify_adapters.measures import measure_depth
 
-    depths = [measure_depth(parse_measure(measure)) for measure in options["measure"]]
+    depths = [measure_depth(measure) for measure in chosen_measures(options)]
     return None if None in depths else max([LOOKED_AT, *filter(None, depths)]) + 1
 
 

@@ -14,6 +14,7 @@ from falsify_adapters.gate.companion import strict_companion
 from falsify_adapters.gate.fifth_line import fifth_line
 from falsify_adapters.gate.grading import Graded, grade
 from falsify_adapters.gate.tie_range import tie_extremes
+from falsify_adapters.gate.together import dependence_notes, dependence_of
 from falsify_adapters.gate.verdicts import verdict_under_ties
 from falsify_adapters.gate.warnings import gate_notes
 from falsify_adapters.measures import Measure, parse_measure
@@ -71,7 +72,12 @@ def run_gate(
     if verdict == "UNDER-NS":
         power = _power(main, config)
         reason = _with_power(reason, power, main)
-    notes = [*evaluation.notes, *gate_notes(main, companion, ties, config)]
+    dependence = dependence_of(evaluation, main, config)
+    notes = [
+        *evaluation.notes,
+        *gate_notes(main, companion, ties, config),
+        *dependence_notes(dependence),
+    ]
     answered = is_among(evaluation.query_ids, evaluation.run["query_id"].cat.categories)
     return GateReport(
         role=evaluation.role,
@@ -102,6 +108,7 @@ def run_gate(
         provenance=evaluation.provenance,
         per_query=_per_query(evaluation, main),
         power=power,
+        dependence=dependence,
     )
 
 

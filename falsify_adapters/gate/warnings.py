@@ -40,12 +40,7 @@ def _about_benchmark(main: Graded) -> Iterator[Note]:
     if main.fell_back:
         message = "the fast kernel disagreed with ir-measures, which was used instead"
         yield Note("W-FALLBACK", message)
-    if len(main.coded.set_query) == 1:
-        yield Note(
-            "W-BENCHMARK-DEGENERATE",
-            f"{len(main.own)} queries share {main.coded.gold_count.max()} relevant document(s):"
-            " no ranking can show that it read the query",
-        )
+    yield from degenerate_benchmark(main)
     if any(null.attainable < main.tau for null in main.nulls.values()):
         yield Note("W-UNREACHABLE", main.reason)
     same = [names(list(group)) for group in main.expectations if len(group) > 1]
@@ -70,6 +65,16 @@ def _about_tau(main: Graded, config: GateConfig) -> Iterator[Note]:
             "W-TAU-AUTO",
             f"tau = {main.tau:.4f} was computed from this benchmark and this run ({why}), not set"
             " before benchmarking: two runs may get two thresholds",
+        )
+
+
+def degenerate_benchmark(main: Graded) -> Iterator[Note]:
+    """Warn if all queries have the same relevant documents."""
+    if len(main.coded.set_query) == 1:
+        yield Note(
+            "W-BENCHMARK-DEGENERATE",
+            f"{len(main.own)} queries share {main.coded.gold_count.max()} relevant document(s):"
+            " no ranking can show that it read the query",
         )
 
 
