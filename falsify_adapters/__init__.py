@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from falsify_adapters.adapters.beir import gate_beir, load_beir
+    from falsify_adapters.adapters.mteb import load_mteb
     from falsify_adapters.audit import audit_benchmark
     from falsify_adapters.ceiling import Ceiling, held_out_ceiling, query_blind_ceiling
     from falsify_adapters.comparison import compare, matrix
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     )
     from falsify_adapters.evaluation import Evaluation
     from falsify_adapters.frames import as_qrels, as_run
-    from falsify_adapters.gate import run_gate
+    from falsify_adapters.gate import calibration_curve, run_gate
     from falsify_adapters.notes import FalsifyWarning, Note
     from falsify_adapters.readers import read_qrels, read_run
     from falsify_adapters.report.plot import plot
@@ -49,10 +50,12 @@ _HOME = {
     "as_qrels": "frames",
     "as_run": "frames",
     "audit_benchmark": "audit",
+    "calibration_curve": "gate",
     "compare": "comparison",
     "gate_beir": "adapters.beir",
     "held_out_ceiling": "ceiling",
     "load_beir": "adapters.beir",
+    "load_mteb": "adapters.mteb",
     "matrix": "comparison",
     "plot": "report.plot",
     "query_blind_ceiling": "ceiling",
@@ -79,10 +82,12 @@ __all__ = [
     "as_qrels",
     "as_run",
     "audit_benchmark",
+    "calibration_curve",
     "compare",
     "gate_beir",
     "held_out_ceiling",
     "load_beir",
+    "load_mteb",
     "matrix",
     "plot",
     "query_blind_ceiling",

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from falsify_adapters.errors import InputError
-from falsify_adapters.progress import track
+from falsify_adapters.progress import importing, track
 
 #: Part of every cache key: raise it when the stored form or the tokenisation changes.
 _FORM = 2
@@ -127,7 +127,8 @@ class BM25Index:
     @classmethod
     def load(cls, folder: Path) -> BM25Index | None:
         """Open a stored index (memory-mapped); None if there is none or it is damaged."""
-        import bm25s
+        with importing():
+            import bm25s
 
         try:
             sums = json.loads((folder / _MANIFEST).read_text("utf-8"))
@@ -276,7 +277,8 @@ def _retriever(k1: float, b: float, progress: bool | None) -> Any:
     bm25s lets this step be overridden. Its own loops over all documents in Python, and needs 10 GB
     for FEVER where this needs 6.
     """
-    import bm25s
+    with importing():
+        import bm25s
 
     class Retriever(bm25s.BM25):  # type: ignore[misc]
         nonoccurrence_array = None  # the Lucene variant gives absent words no weight
@@ -319,7 +321,8 @@ def _weigh(
 
 
 def _tokenizer() -> Any:
-    from bm25s.tokenization import Tokenizer
+    with importing():
+        from bm25s.tokenization import Tokenizer
 
     # named by its module: snowballstemmer.stemmer() gives another implementation, with other
     # versions of the algorithm, where PyStemmer happens to be installed

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from falsify_adapters.coded import Coded, segment_sums
-from falsify_adapters.frames import FloatArray, rank_in_query
+from falsify_adapters.coded import Coded, segment_sums, unique_rows
+from falsify_adapters.frames import FloatArray, IntArray, rank_in_query
 from falsify_adapters.kernels import Additive, Hits, Kernel, ReciprocalRank
 from falsify_adapters.nulls import Pool
 
@@ -45,7 +45,14 @@ def best_scores(coded: Coded, kernel: Kernel) -> FloatArray:
     return kernel.score(Hits(pair, rank, coded.gold_grade[order], coded.profile_of, returned))
 
 
-def attainable(coded: Coded, kernel: Kernel, *, labels: bool, sets: bool) -> Attainable:
+def attainable(
+    coded: Coded,
+    kernel: Kernel,
+    *,
+    labels: bool = False,
+    sets: bool = False,
+    stratum: IntArray | None = None,
+) -> Attainable:
     """Return the largest delta that a system can reach against the label nulls.
 
     For a measure that adds up over documents, the best ranking of a query puts the documents with
@@ -64,22 +71,26 @@ def attainable(coded: Coded, kernel: Kernel, *, labels: bool, sets: bool) -> Att
         Null A is a bijection over gold documents.
     sets : bool
         Null D draws whole gold sets by frequency.
+    stratum : ndarray, shape (n_queries,), optional
+        Number of each query's stratum, inside which null A permutes.
     """
     best = float(best_scores(coded, kernel).mean())
     weighs_ranks = isinstance(kernel, Additive) and not kernel.weighs_depth
     if not weighs_ranks and not isinstance(kernel, ReciprocalRank):
         return Attainable(best, dict.fromkeys("ABD", best), exact=False)
     worth = _worth(coded, kernel)
-    by_query = segment_sums(worth, coded.gold_doc, coded.n_docs) / coded.n_queries
-    one_each = np.zeros(coded.n_queries)
-    one_each[coded.set_query] = 1.0 / len(coded.set_query)
-    by_set = segment_sums(worth * one_each[coded.gold_query], coded.gold_doc, coded.n_docs)
-    # chances of drawing each own gold document, in the order of the gold rows
-    owed = {"A": by_query[coded.gold_doc], "B": by_set[coded.gold_doc]}
-    drawn = _drawn_worth(coded, worth, Pool(coded, coded.popularity))
-    owed["D"] = owed["A"] if sets else drawn
-    if labels:
-        owed["A"] = _drawn_worth(coded, worth, Pool(coded, np.ones_like(coded.popularity)))
+    everywhere = np.zeros(coded.n_queries, dtype=np.int64)
+    even = np.ones_like(coded.popularity)
+    # expected worth of each gold row's document under each null
+    owed = {
+        "A": _drawn_worth(coded, worth, Pool(coded, even))
+        if labels
+        else _mean_worth(coded, worth, everywhere if stratum is None else stratum),
+        "B": _mean_worth_in_sets(coded, worth),
+        "D": _mean_worth(coded, worth, everywhere)
+        if sets
+        else _drawn_worth(coded, worth, Pool(coded, coded.popularity)),
+    }
     delta = {name: _best_delta(coded, kernel, worth - debt) for name, debt in owed.items()}
     return Attainable(best, delta, exact=True)
 
@@ -89,6 +100,21 @@ def _worth(coded: Coded, kernel: Kernel) -> FloatArray:
     if isinstance(kernel, Additive):
         return kernel.worth(coded.gold_grade, coded.profile_of[coded.gold_query])
     return kernel.gain(coded.gold_grade)
+
+
+def _mean_worth(coded: Coded, worth: FloatArray, stratum: IntArray) -> FloatArray:
+    """Return the mean worth of each gold row's document over the queries of its stratum."""
+    inside = stratum[coded.gold_query]
+    _, which = unique_rows(inside, coded.gold_doc)
+    return segment_sums(worth, which, len(worth))[which] / np.bincount(stratum)[inside]
+
+
+def _mean_worth_in_sets(coded: Coded, worth: FloatArray) -> FloatArray:
+    """Return the mean worth of each gold row's document over the distinct gold sets."""
+    share = np.zeros(coded.n_queries)
+    share[coded.set_query] = 1.0 / len(coded.set_query)
+    by_doc = segment_sums(worth * share[coded.gold_query], coded.gold_doc, coded.n_docs)
+    return by_doc[coded.gold_doc]
 
 
 def _drawn_worth(coded: Coded, worth: FloatArray, pool: Pool) -> FloatArray:

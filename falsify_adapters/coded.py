@@ -121,7 +121,8 @@ class Coded:
 
     @cached_property
     def _profiles(self) -> tuple[IntArray, Groups]:
-        order = np.lexsort((-self.gold_grade, self.gold_query))
+        top = int(self.gold_grade.max(initial=0))
+        order = np.argsort(self.gold_query * (top + 1) + top - self.gold_grade, kind="stable")
         grades = self.gold_grade[order]
         profile_of, first = _distinct(grades[:, None], self.gold_start)
         length = self.gold_count[first]
@@ -269,9 +270,45 @@ def _ranked(
     return to_query[query].astype(np.int64), rank, to_gold[doc].astype(np.int64)
 
 
-def with_order(run: pd.DataFrame, order: IntArray) -> pd.DataFrame:
-    """Return the run with its rows in another order (ranks follow the rows)."""
-    return run.iloc[order].reset_index(drop=True)
+def subset(coded: Coded, queries: IntArray) -> Coded:
+    """Return the benchmark of some of the queries, as if the others had never been asked.
+
+    Parameters
+    ----------
+    coded : Coded
+        The whole benchmark.
+    queries : ndarray
+        The queries to keep, ascending. One of them at least must have a relevant document.
+
+    Examples
+    --------
+    >>> from falsify_adapters.frames import as_qrels, as_run
+    >>> run = as_run({"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d1": 1.0}})
+    >>> part = subset(code(run, as_qrels({"q1": {"d1": 1}, "q2": {"d2": 1}}), 10), np.array([1]))
+    >>> part.n_queries, part.n_docs, part.entry_doc.tolist()
+    (1, 1, [])
+    """
+    number = np.full(coded.n_queries, -1)
+    number[queries] = np.arange(len(queries))
+    gold = number[coded.gold_query] >= 0
+    documents, gold_doc = np.unique(coded.gold_doc[gold], return_inverse=True)
+    # documents that only other queries ask for are no entries any more
+    place = np.full(coded.n_docs, -1)
+    place[documents] = np.arange(len(documents))
+    entry = (number[coded.entry_query] >= 0) & (place[coded.entry_doc] >= 0)
+    return Coded(
+        n_queries=len(queries),
+        n_docs=len(documents),
+        corpus_size=coded.corpus_size[queries],
+        returned=coded.returned[queries],
+        entry_query=number[coded.entry_query[entry]],
+        entry_rank=coded.entry_rank[entry],
+        entry_doc=place[coded.entry_doc[entry]],
+        gold_start=np.r_[0, np.cumsum(coded.gold_count[queries])],
+        gold_doc=gold_doc,
+        gold_grade=coded.gold_grade[gold],
+        gold_present=coded.gold_present[gold],
+    )
 
 
 def _distinct(rows: IntArray, start: IntArray) -> tuple[IntArray, IntArray]:
@@ -310,12 +347,15 @@ def _checksums(rows: IntArray) -> npt.NDArray[np.uint64]:
 
 
 def _as_their_firsts(rows: IntArray, start: IntArray, lists: IntArray, firsts: IntArray) -> bool:
-    length = np.diff(start)
-    if (length[lists] != length[firsts]).any():
+    """Whether each list is the same as the one that is said to be the first of its kind."""
+    later = lists != firsts
+    lists, firsts = lists[later], firsts[later]
+    length = np.diff(start)[lists]
+    if (length != np.diff(start)[firsts]).any():
         return False
-    shift = np.repeat(start[firsts] - start[lists], length[lists])
-    own = np.arange(len(rows))
-    return bool((rows == rows[own + shift]).all())
+    own = np.arange(length.sum()) - np.repeat(np.cumsum(length) - length, length)
+    own_rows = own + np.repeat(start[lists], length)
+    return bool((rows[own_rows] == rows[own + np.repeat(start[firsts], length)]).all())
 
 
 def _distinct_by_bytes(rows: IntArray, start: IntArray) -> tuple[IntArray, IntArray]:
@@ -341,14 +381,17 @@ def segment_sums(values: FloatArray, owner: IntArray, n: int) -> FloatArray:
     return np.bincount(owner, weights=values, minlength=n).astype(np.float64, copy=False)
 
 
-def unique_rows(*columns: IntArray) -> tuple[list[IntArray], IntArray]:
+def unique_rows(*columns: IntArray | int) -> tuple[list[IntArray], IntArray]:
     """Return the distinct rows of columns of whole numbers from 0 on, and each row's number.
+
+    A single number stands for a column of it.
 
     Examples
     --------
     >>> unique_rows(np.array([1, 0, 1]), np.array([2, 5, 2]))
     ([array([0, 1]), array([5, 2])], array([1, 0, 1]))
     """
+    columns = np.broadcast_arrays(*columns)
     key = columns[0]
     for column in columns[1:]:
         # numbers stay small: those of the distinct rows so far, then the next column's values

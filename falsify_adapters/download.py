@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from falsify_adapters.data.table import BeirEntry
 from falsify_adapters.errors import InputError, UsageError
-from falsify_adapters.progress import ByteBar, wanted
+from falsify_adapters.progress import ByteBar, importing, wanted
 
 #: BEIR's server, as its documentation gives it.
 BEIR_URL = "https://public.ukp.informatik.tu-darmstadt.de/thakur/BEIR/datasets"
@@ -41,7 +41,8 @@ _STALE_SECONDS = 7 * 24 * 3600
 
 def cache_folder() -> Path:
     """Return the user's cache folder for this package (not created)."""
-    import pooch
+    with importing():
+        import pooch
 
     return Path(pooch.os_cache("falsify-adapters"))
 
@@ -186,7 +187,8 @@ def _base_url(base_url: str | None) -> str:
 
 
 def _download(url: str, target: Path, name: str, timeout: float, progress: bool | None) -> None:
-    import pooch
+    with importing():
+        import pooch
     import requests
 
     bar = ByteBar(f"downloading {name}") if wanted(progress) else None
@@ -211,7 +213,8 @@ def _download(url: str, target: Path, name: str, timeout: float, progress: bool 
 
 
 def _check_md5(archive: Path, url: str, entry: BeirEntry) -> None:
-    import pooch
+    with importing():
+        import pooch
 
     found = pooch.file_hash(str(archive), alg="md5")
     if found != entry.md5:

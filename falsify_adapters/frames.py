@@ -12,6 +12,8 @@ Ranking rule: score descending (compared as float64), then doc_id descending, as
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from operator import lt
 from typing import Any, cast
 
 import numpy as np
@@ -183,9 +185,13 @@ def as_qrels(data: Any, *, notes: list[Note] | None = None, name: str = "qrels")
     queries, query_code = _id_codes(query_ids, "query_id", name, extra=all_queries)
     docs, doc_code = _id_codes(doc_ids, "doc_id", name)
     grade = _grades(values, name, query_ids, doc_ids, notes)
-    order = np.lexsort((doc_code, query_code))
-    query_code, doc_code, grade = query_code[order], doc_code[order], grade[order]
-    repeated = _repeated_rows(query_code, doc_code, len(docs))
+    key = query_code * len(docs) + doc_code
+    if (key[1:] < key[:-1]).any():
+        order = np.argsort(key, kind="stable")
+        key, query_code, doc_code, grade = (
+            array[order] for array in (key, query_code, doc_code, grade)
+        )
+    repeated = np.flatnonzero(key[1:] == key[:-1]) + 1
     if repeated.size:
         conflict = repeated[grade[repeated] != grade[repeated - 1]]
         if conflict.size:
@@ -365,23 +371,35 @@ def _id_codes(
 ) -> tuple[list[str], IntArray]:
     """Return the sorted distinct ids and each row's position among them."""
     distinct, code = _factorized(values)
-    return _sorted_ids([*distinct, *extra], code, column, name)
+    # `extra` holds every id that stands in a row, so that more of them are others
+    others = extra if len(extra) > len(distinct) else ()
+    return _sorted_ids([*distinct, *others], code, column, name)
 
 
 def _factorized(values: Sequence[Any]) -> tuple[Sequence[Any], IntArray]:
     """Return the distinct values, and each row's position among them."""
-    if isinstance(values, pd.Series):
-        code, distinct = pd.factorize(values, use_na_sentinel=False)
-    else:
+    if not isinstance(values, pd.Series):
         code, distinct = pd.factorize(np.fromiter(values, dtype=object), use_na_sentinel=False)
-    return cast(Sequence[Any], distinct), code.astype(np.int64)
+        return cast(Sequence[Any], distinct), code.astype(np.int64)
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        code = values.cat.codes.to_numpy()
+        used = np.bincount(code[code >= 0], minlength=len(values.cat.categories))
+        if code.min() >= 0 and used.all():
+            # one of our own frames: the work is done already
+            return categories(values).tolist(), code.astype(np.int64)
+    code, found = pd.factorize(values, use_na_sentinel=False)
+    # an object array: going through an Arrow array one by one takes ten times as long
+    return np.asarray(found, dtype=object).tolist(), code.astype(np.int64)
 
 
 def _sorted_ids(
     values: Sequence[Any], code: IntArray, column: str, name: str
 ) -> tuple[list[str], IntArray]:
     """Return the ids as sorted text without repeats, and the codes that go with them."""
-    texts = np.array(_id_texts(values, column, name), dtype=object)
+    ids = _id_texts(values, column, name)
+    if all(map(lt, ids, islice(ids, 1, None))):
+        return ids, code
+    texts = np.array(ids, dtype=object)
     # code points side by side sort several times faster than text all over the memory
     short = max(map(len, texts), default=0) <= SHORT_ID
     keys = texts.astype(np.str_) if short else texts

@@ -65,6 +65,27 @@ class Inclusion:
     exclusive: np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
+@dataclass(frozen=True, eq=False)
+class RandomDraw:
+    """Documents drawn uniformly, without replacement, for each query.
+
+    Parameters
+    ----------
+    corpus_size, k : ndarray, shape (n_queries,)
+        Documents to draw from, and number of documents drawn.
+    relevant, gain : ndarray, shape (n_queries,)
+        Relevant documents among those that can be drawn, and the sum of their gains.
+    profile : ndarray, shape (n_queries,)
+        As in :class:`Hits`.
+    """
+
+    corpus_size: IntArray
+    k: IntArray
+    relevant: IntArray
+    gain: FloatArray
+    profile: IntArray
+
+
 class Kernel(ABC):
     """A measure on hits.
 
@@ -115,25 +136,8 @@ class Kernel(ABC):
         """Return the score of each pair, shape (n_pairs,)."""
 
     @abstractmethod
-    def random_mean(
-        self,
-        corpus_size: IntArray,
-        present: IntArray,
-        gain: FloatArray,
-        profile: IntArray,
-        k: IntArray,
-    ) -> FloatArray:
-        """Return each query's expected score for uniformly drawn documents.
-
-        Parameters
-        ----------
-        corpus_size : ndarray, shape (n_queries,)
-            Documents to draw from.
-        present, gain : ndarray, shape (n_queries,)
-            Relevant documents in the corpus, and the sum of their gains.
-        profile, k : ndarray, shape (n_queries,)
-            Grade profile, and number of documents drawn.
-        """
+    def random_mean(self, draw: RandomDraw) -> FloatArray:
+        """Return each query's expected score for uniformly drawn documents."""
 
     @abstractmethod
     def inclusion_mean(self, entries: Inclusion) -> tuple[FloatArray, FloatArray]:
@@ -175,24 +179,15 @@ class Additive(Kernel):
         )
         return segment_sums(value, hits.pair, len(hits.profile))
 
-    def random_mean(
-        self,
-        corpus_size: IntArray,
-        present: IntArray,
-        gain: FloatArray,
-        profile: IntArray,
-        k: IntArray,
-    ) -> FloatArray:
-        del present
-        depths, which = np.unique(k, return_inverse=True)
+    def random_mean(self, draw: RandomDraw) -> FloatArray:
+        depths, which = np.unique(draw.k, return_inverse=True)
         weights = np.zeros(len(depths))
         for i, depth in enumerate(depths.tolist()):
             rank = np.arange(1, depth + 1)
             weights[i] = self.weight(rank, np.full(depth, depth)).sum()
-        norm = self.norm()[profile]
-        return np.divide(
-            weights[which] * gain / corpus_size, norm, out=np.zeros(len(norm)), where=norm > 0
-        )
+        norm = self.norm()[draw.profile]
+        value = weights[which] * draw.gain / draw.corpus_size
+        return np.divide(value, norm, out=np.zeros(len(norm)), where=norm > 0)
 
     def inclusion_mean(self, entries: Inclusion) -> tuple[FloatArray, FloatArray]:
         slope = (
@@ -213,12 +208,15 @@ class NDCG(Additive):
         super().__init__(profiles, cutoff)
         owner = profiles.owner()
         value = self.gain(profiles.values)
-        order = np.lexsort((-value, owner))
-        rank = rank_in_query(owner[order])
-        ideal = value[order] * self.weight(rank, rank)
+        if self.gains:
+            # grades fall within a profile, their gains need not
+            value = value[np.lexsort((-value, owner))]
+        rank = rank_in_query(owner)
         if cutoff is not None:
-            ideal[rank > cutoff] = 0.0
-        self._norm = np.r_[segment_sums(ideal, owner[order], len(profiles.length)), 0.0]
+            within = rank <= cutoff
+            owner, value, rank = owner[within], value[within], rank[within]
+        ideal = value * self.weight(rank, rank)
+        self._norm = np.r_[segment_sums(ideal, owner, len(profiles.length)), 0.0]
 
     def gain(self, grade: IntArray) -> FloatArray:
         value = grade.astype(np.float64)
@@ -282,19 +280,13 @@ class AveragePrecision(Binary):
         total = segment_sums(precision, pair, len(hits.profile))
         return total / np.maximum(self.n_relevant[hits.profile], 1)
 
-    def random_mean(
-        self,
-        corpus_size: IntArray,
-        present: IntArray,
-        gain: FloatArray,
-        profile: IntArray,
-        k: IntArray,
-    ) -> FloatArray:
-        del gain
-        harmonic = np.r_[0.0, np.cumsum(1.0 / np.arange(1, max(int(k.max(initial=0)), 1) + 1))][k]
-        pairs = (present - 1) / np.maximum(corpus_size - 1, 1)
-        total = present / corpus_size * (harmonic + pairs * (k - harmonic))
-        return np.where(present > 0, total, 0.0) / np.maximum(self.n_relevant[profile], 1)
+    def random_mean(self, draw: RandomDraw) -> FloatArray:
+        deepest = max(int(draw.k.max(initial=0)), 1)
+        harmonic = np.r_[0.0, np.cumsum(1.0 / np.arange(1, deepest + 1))][draw.k]
+        pairs = (draw.relevant - 1) / np.maximum(draw.corpus_size - 1, 1)
+        total = draw.relevant / draw.corpus_size * (harmonic + pairs * (draw.k - harmonic))
+        total = np.where(draw.relevant > 0, total, 0.0)
+        return total / np.maximum(self.n_relevant[draw.profile], 1)
 
     def inclusion_mean(self, entries: Inclusion) -> tuple[FloatArray, FloatArray]:
         chance, share = self._chances(entries)
@@ -319,16 +311,8 @@ class ReciprocalRank(Binary):
         first = rank_in_query(pair) == 1
         return segment_sums(1.0 / rank[first], pair[first], len(hits.profile))
 
-    def random_mean(
-        self,
-        corpus_size: IntArray,
-        present: IntArray,
-        gain: FloatArray,
-        profile: IntArray,
-        k: IntArray,
-    ) -> FloatArray:
-        del gain, profile
-        kinds, which = unique_rows(corpus_size, present, k)
+    def random_mean(self, draw: RandomDraw) -> FloatArray:
+        kinds, which = unique_rows(draw.corpus_size, draw.relevant, draw.k)
         value = np.zeros(len(kinds[0]))
         for i, (size, relevant, depth) in enumerate(np.stack(kinds, axis=1).tolist()):
             rank = np.arange(1, depth + 1)
@@ -364,16 +348,8 @@ class Success(ReciprocalRank):
         first = rank_in_query(pair) == 1
         return np.bincount(pair[first], minlength=len(hits.profile)).astype(np.float64)
 
-    def random_mean(
-        self,
-        corpus_size: IntArray,
-        present: IntArray,
-        gain: FloatArray,
-        profile: IntArray,
-        k: IntArray,
-    ) -> FloatArray:
-        del gain, profile
-        return 1.0 - none_drawn(corpus_size, present, k)
+    def random_mean(self, draw: RandomDraw) -> FloatArray:
+        return 1.0 - none_drawn(draw.corpus_size, draw.relevant, draw.k)
 
     def _value(self, rank: IntArray) -> FloatArray:
         return np.ones(len(rank))
@@ -391,18 +367,10 @@ class RPrecision(Binary):
         value = self._within(pair, rank, hits.profile)
         return segment_sums(value, pair, len(hits.profile))
 
-    def random_mean(
-        self,
-        corpus_size: IntArray,
-        present: IntArray,
-        gain: FloatArray,
-        profile: IntArray,
-        k: IntArray,
-    ) -> FloatArray:
-        del gain
-        relevant = self.n_relevant[profile]
-        depth = np.minimum(k, relevant)
-        return depth * present / corpus_size / np.maximum(relevant, 1)
+    def random_mean(self, draw: RandomDraw) -> FloatArray:
+        relevant = self.n_relevant[draw.profile]
+        depth = np.minimum(draw.k, relevant)
+        return depth * draw.relevant / draw.corpus_size / np.maximum(relevant, 1)
 
     def inclusion_mean(self, entries: Inclusion) -> tuple[FloatArray, FloatArray]:
         chance, share = self._chances(entries)
@@ -411,7 +379,7 @@ class RPrecision(Binary):
         return mean, share * weight
 
 
-def none_drawn(corpus_size: IntArray, marked: IntArray, k: IntArray) -> FloatArray:
+def none_drawn(corpus_size: IntArray | int, marked: IntArray, k: IntArray) -> FloatArray:
     """Return the chance that `k` draws without replacement miss all `marked` documents.
 
     Parameters

@@ -26,6 +26,7 @@ from falsify_adapters.kernels import (
     Inclusion,
     Kernel,
     Precision,
+    RandomDraw,
     Recall,
     ReciprocalRank,
     RPrecision,
@@ -220,14 +221,7 @@ class IrMeasuresKernel(Kernel):
         values = _calculate(self.measure, qrels, run)
         return {pattern: values.get(str(i), 0.0) for i, pattern in enumerate(patterns)}
 
-    def random_mean(
-        self,
-        corpus_size: IntArray,
-        present: IntArray,
-        gain: FloatArray,
-        profile: IntArray,
-        k: IntArray,
-    ) -> FloatArray:
+    def random_mean(self, draw: RandomDraw) -> FloatArray:
         raise NotImplementedError("no closed form: null C takes the mean of its trials")
 
     def inclusion_mean(self, entries: Inclusion) -> tuple[FloatArray, FloatArray]:

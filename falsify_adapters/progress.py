@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -32,6 +33,14 @@ def quietly(quiet: bool = True) -> Iterator[None]:
         yield
     finally:
         _QUIET.reset(token)
+
+
+@contextmanager
+def importing() -> Iterator[None]:
+    """Import a library whose progress bars, in a notebook, ask for a widget that nobody needs."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="IProgress not found")
+        yield
 
 
 @contextmanager

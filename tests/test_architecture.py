@@ -69,7 +69,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert not loaded_by("import falsify_adapters") & (HEAVY | {"click"})
 
 
-@pytest.mark.parametrize("module", ["beir", "ir", "main"])
+@pytest.mark.parametrize("module", ["beir", "ir", "main", "mteb"])
 @pytest.mark.parametrize("option", ["--help", "--version"])
 def test_help_loads_nothing_heavy(module: str, option: str) -> None:
     code = (

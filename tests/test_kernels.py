@@ -33,7 +33,7 @@ MEASURES = [
 ]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(run=runs(), judged=qrels())
 def test_own_scores_are_ir_measures_own(run: Any, judged: Any) -> None:
     evaluation = Evaluation.create(run, judged, corpus_size=50)
@@ -79,4 +79,6 @@ def test_chance_to_draw_none(size: int, marked: int, drawn: int) -> None:
     from scipy import stats
 
     expected = stats.hypergeom(size, marked, drawn).pmf(0)
-    assert none_drawn(size, np.array([marked]), np.array([drawn]))[0] == pytest.approx(expected)
+    assert none_drawn(np.array([size]), np.array([marked]), np.array([drawn]))[0] == pytest.approx(
+        expected
+    )

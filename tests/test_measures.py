@@ -96,7 +96,7 @@ def test_defined_measures_are_probed() -> None:
             parse_measure(unfit)
     found = define(lambda qrels, run: float(run["doc_id"].isin(qrels["doc_id"]).any()))
     assert measure_depth(parse_measure(found) @ 3) == 3
-    nameless = ir_measures.define(lambda qrels, run: [(query, 0.5) for query in run["query_id"]])
+    nameless = ir_measures.define(lambda _, run: [(query, 0.5) for query in run["query_id"]])
     with pytest.raises(MeasureError, match="name"):
         parse_measure(nameless)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -42,7 +43,25 @@ def workplace(tmp_path: Path) -> Path:
     write_dataset(tmp_path / "data" / "nfcorpus", 120)
     write_qrels(tmp_path / "qrels.trec", 120)
     write_run(tmp_path / "my.trec", 120)
+    write_mteb(tmp_path, 120)
     return tmp_path
+
+
+def write_mteb(folder: Path, n_queries: int) -> None:
+    """Write rankings and the score of one model as mteb does, and qrels."""
+    write_qrels(folder / "qrels" / "nfcorpus.qrels", n_queries)
+    run = {f"q{i:03}": {f"d{i:03}": 0.9} for i in range(n_queries)}
+    meta = {"model_name": "org/model", "revision": "r1"}
+    row = {"ndcg_at_10": 1.0, "main_score": 1.0, "hf_subset": "default", "languages": []}
+    place = folder / "results" / "org__model" / "r1"
+    place.mkdir(parents=True)
+    (folder / "predictions").mkdir()
+    (folder / "predictions" / "NFCorpus_predictions.json").write_text(
+        json.dumps({"mteb_model_meta": meta, "default": {"test": run}})
+    )
+    (place / "NFCorpus.json").write_text(
+        json.dumps({"task_name": "NFCorpus", "scores": {"test": [row]}})
+    )
 
 
 @pytest.mark.parametrize("line", COMMANDS)

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,7 @@ SUFFIXES = frozenset(
 )
 
 #: The documents that can be asked for; JSON last, so that it says if another was not written.
-DOCUMENTS = ("markdown_to", "html_to", "latex_to", "csv_to", "json_to")
+DOCUMENTS = ("markdown_to", "html_to", "latex_to", "csv_to", "parquet_to", "json_to")
 
 #: The input that is refused when an option makes no sense.
 COMMAND_LINE = "command line"
@@ -43,16 +44,17 @@ class Session:
     ----------
     options : mapping
         The options of the command: where to write (:data:`DOCUMENTS`), and ``quiet, ascii_only,
-        strict, playground``.
+        strict, playground, curve``.
     """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self.outcome = Outcome()
         self.quiet = bool(options["quiet"])
-        self._targets: dict[str, str | None] = {name: options[name] for name in DOCUMENTS}
+        self._targets: dict[str, str | None] = {name: options.get(name) for name in DOCUMENTS}
         self._plays = bool(options["playground"]) and self._targets["html_to"] is not None
         self._ascii_only = bool(options["ascii_only"])
         self._strict = bool(options["strict"])
+        self._curve = bool(options.get("curve"))
         # what the user has answered with an option is no reason to refuse
         answered = {"W-DEPTH", "W-EXCLUDED"} | (
             {"W-SELF-MATCHES"} if was_chosen("keep_self") else set()
@@ -85,7 +87,7 @@ class Session:
         """Grade one evaluation by each measure; say whether none was refused."""
         name, refused = _name(evaluation), len(self.outcome.errors)
         with self.attempt(name):
-            self._check(evaluation.system, evaluation.notes)
+            self.check(evaluation.system, evaluation.notes)
             for measure in measures:
                 with self.attempt(f"{name}, {measure}"):
                     report = self.grade_one(evaluation, measure, config)
@@ -97,15 +99,23 @@ class Session:
         from falsify_adapters.gate import run_gate
 
         report = run_gate(evaluation, measure, config)
-        if evaluation.role == "run":
-            self._check(report.system, report.warnings)
+        if self._curve and report.role == "run":
+            from falsify_adapters.gate import calibration_curve
+
+            report = replace(report, curve=calibration_curve(evaluation, measure, config))
+        return self.add(report)
+
+    def add(self, report: GateReport) -> GateReport:
+        """Take a gate report in; a refusal is the caller's matter."""
+        if report.role == "run":
+            self.check(report.system, report.warnings)
         self.outcome.reports.append(report)
         self._warn(report)
         return report
 
     def add_beside(self, report: Any, name: str) -> None:
         """Take in a report of another kind with warnings; a refusal is the caller's matter."""
-        self._check(name, report.warnings)
+        self.check(name, report.warnings)
         self.outcome.reports.append(report)
         self._tell(report.warnings, name)
 
@@ -146,7 +156,7 @@ class Session:
                 ):
                     self.grade_one(control, measure, config)
 
-    def _check(self, system: str, notes: Iterable[Note]) -> None:
+    def check(self, system: str, notes: Iterable[Note]) -> None:
         """Refuse an input that has warnings, if the user asked for that."""
         if self._strict:
             refuse_notes(notes, system, accepted=self._accepted)
@@ -224,10 +234,16 @@ def render(name: str, outcome: Outcome) -> bytes:
         from falsify_adapters.report.latex import to_latex
 
         return to_latex(outcome).encode("utf-8", "replace")
-    if name == "csv_to":
-        from falsify_adapters.report.csvfile import to_csv
+    if name == "parquet_to":
+        from falsify_adapters.report.table import to_parquet
 
-        return to_csv(outcome).encode("utf-8", "replace")
+        return to_parquet(outcome)
+    if name == "csv_to":
+        from falsify_adapters.report import csvfile, table
+
+        if table.fits(outcome):
+            return table.to_csv(outcome)
+        return csvfile.to_csv(outcome).encode("utf-8", "replace")
     from falsify_adapters.report.markdown import to_markdown
 
     return to_markdown(outcome).encode("utf-8", "replace")
@@ -241,7 +257,7 @@ def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) ->
     int
         The exit status.
     """
-    streamed = [f"--{name.removesuffix('_to')} -" for name in DOCUMENTS if options[name] == "-"]
+    streamed = [f"--{name.removesuffix('_to')} -" for name in DOCUMENTS if options.get(name) == "-"]
     if len(streamed) > 1:
         raise UsageError(f"{' and '.join(streamed)} both want standard output")
     session = Session(options)

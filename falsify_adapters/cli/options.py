@@ -90,6 +90,11 @@ def reading_options(*, keep_self: bool) -> Callable[[Decorated], Decorated]:
 
 def grading_options(function: Decorated) -> Decorated:
     """Declare the options of the gate."""
+    return _stack(measure_options(["nDCG@10"], "nDCG@10"), gate_options)(function)
+
+
+def measure_options(default: list[str], text: str) -> Callable[[Decorated], Decorated]:
+    """Declare which measures are graded; `text` says what is graded by default."""
     return _stack(
         option(
             GRADING,
@@ -97,9 +102,9 @@ def grading_options(function: Decorated) -> Decorated:
             "-m",
             "measures",
             multiple=True,
-            default=["nDCG@10"],
+            default=default,
             metavar="NAME",
-            help="ir-measures' names, repeatable [nDCG@10].",
+            help=f"ir-measures' names, repeatable [{text}].",
         ),
         option(
             GRADING,
@@ -108,6 +113,12 @@ def grading_options(function: Decorated) -> Decorated:
             metavar="GRADE",
             help="Lowest relevant grade of binary measures [1].",
         ),
+    )
+
+
+def gate_options(function: Decorated) -> Decorated:
+    """Declare the options of the gate, measures aside."""
+    return _stack(
         option(
             GRADING,
             "--tau",
@@ -136,6 +147,12 @@ def grading_options(function: Decorated) -> Decorated:
             "--require-ceiling",
             is_flag=True,
             help="Also ask for tau above the best constant ranking.",
+        ),
+        option(
+            GRADING,
+            "--curve",
+            is_flag=True,
+            help="Also grade subsamples of the queries.",
         ),
     )(function)
 

@@ -179,6 +179,21 @@ class Units:
             block_length=known.block_length,
         )
 
+    def part(self, queries: IntArray) -> Units:
+        """Return the units of some of the queries (ascending), numbered afresh."""
+        order = self.order
+        if order is not None:
+            number = np.full(len(order), -1)
+            number[queries] = np.arange(len(queries))
+            order = number[order]
+            order = order[order >= 0]
+        return Units(
+            cluster=_renumbered(self.cluster, queries),
+            order=order,
+            stratum=_renumbered(self.stratum, queries),
+            block_length=self.block_length,
+        )
+
     def resampling(self, influence: FloatArray) -> tuple[FloatArray, int | None, float | None]:
         """Return what :func:`bootstrap_t` resamples: units, how many, and their largest share."""
         if self.cluster is not None:
@@ -211,6 +226,10 @@ class Units:
         return self.block_length if self.cluster is None else int(np.bincount(self.cluster).max())
 
 
+def _renumbered(group: IntArray | None, queries: IntArray) -> IntArray | None:
+    return None if group is None else np.unique(group[queries], return_inverse=True)[1]
+
+
 def judge(
     coded: Coded,
     kernel: Kernel,
@@ -223,7 +242,11 @@ def judge(
     """Compare scores with the four nulls."""
     draws = _draw_nulls(coded, kernel, own, units, config)
     reach = attainable(
-        coded, kernel, labels=config.permute == "label", sets=config.marginal == "set"
+        coded,
+        kernel,
+        labels=config.permute == "label",
+        sets=config.marginal == "set",
+        stratum=units.stratum,
     )
     tau = _tau(draws, config)
     nulls, errors = _compare(coded, own, draws, units, reach, tau, config)

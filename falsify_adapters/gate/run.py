@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 
 import pandas as pd
 
+from falsify_adapters.errors import UsageError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import is_among
 from falsify_adapters.gate.companion import strict_companion
@@ -16,7 +18,8 @@ from falsify_adapters.gate.together import dependence_notes, dependence_of
 from falsify_adapters.gate.verdicts import verdict_under_ties
 from falsify_adapters.gate.warnings import gate_notes
 from falsify_adapters.measures import Measure, parse_measure
-from falsify_adapters.results import NULLS, GateConfig, GateReport
+from falsify_adapters.power import NO_POWER, power_of, power_sentence
+from falsify_adapters.results import NULLS, GateConfig, GateReport, Power
 
 
 def run_gate(
@@ -41,6 +44,8 @@ def run_gate(
     ------
     MeasureError
         If the gate cannot grade the measure.
+    UsageError
+        If labels are to be permuted on an evaluation with strata.
 
     Examples
     --------
@@ -52,11 +57,21 @@ def run_gate(
     """
     config = config or GateConfig()
     parsed = parse_measure(measure)
+    if config.permute == "label" and evaluation.dependence and evaluation.dependence.strata:
+        raise UsageError(
+            'strata go with permute="query"',
+            found='permute="label"',
+            hint="labels are renamed over the whole benchmark",
+        )
     main = grade(evaluation.run, evaluation.qrels, evaluation, parsed, config)
     companion = strict_companion(evaluation, parsed, main, config) if config.companion else None
     extremes = tie_extremes(evaluation, parsed, main, config)
     ties = extremes.range() if extremes else None
     verdict, reason = verdict_under_ties(main.verdict, main.reason, ties)
+    power = None
+    if verdict == "UNDER-NS":
+        power = _power(main, config)
+        reason = _with_power(reason, power, main)
     dependence = dependence_of(evaluation, main, config)
     notes = [
         *evaluation.notes,
@@ -92,8 +107,21 @@ def run_gate(
         settings=asdict(config),
         provenance=evaluation.provenance,
         per_query=_per_query(evaluation, main),
+        power=power,
         dependence=dependence,
     )
+
+
+def _power(main: Graded, config: GateConfig) -> Power:
+    if main.closed:
+        return NO_POWER
+    return power_of(main.nulls, main.standard_errors, len(main.own), main.tau, config)
+
+
+def _with_power(reason: str, power: Power, main: Graded) -> str:
+    attainable = main.nulls[power.null].attainable if power.null else math.nan
+    sentence = power_sentence(power, len(main.own), attainable)
+    return f"{reason}; {sentence}" if sentence else reason
 
 
 def _per_query(evaluation: Evaluation, main: Graded) -> pd.DataFrame:

@@ -5,13 +5,14 @@ from falsify_adapters.nulls.draws import NullDraws
 from falsify_adapters.nulls.permuted import permutation_variance, permuted_gold
 from falsify_adapters.nulls.permuted_labels import permuted_labels
 from falsify_adapters.nulls.popularity import Pool, frequent_sets, popularity_gold
-from falsify_adapters.nulls.random_documents import random_documents
+from falsify_adapters.nulls.random_documents import expected_random, random_documents
 from falsify_adapters.nulls.uniform import uniform_gold
 
 __all__ = [
     "CrossMatrix",
     "NullDraws",
     "Pool",
+    "expected_random",
     "frequent_sets",
     "own_scores",
     "permutation_variance",

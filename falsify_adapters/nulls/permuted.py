@@ -6,6 +6,9 @@ Hoeffding's (1951).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,6 +16,9 @@ from falsify_adapters.coded import segment_sums
 from falsify_adapters.frames import FloatArray, IntArray
 from falsify_adapters.nulls.cross import CrossMatrix
 from falsify_adapters.nulls.draws import NullDraws, generator, trial_chunks
+
+#: Trials times queries up to which the permutations are kept (32 MB).
+CACHED_CELLS = 8_000_000
 
 
 def permuted_gold(
@@ -29,11 +35,9 @@ def permuted_gold(
     stratum : ndarray, shape (n_queries,), optional
         Number of each query's stratum: the permutations stay inside strata.
     """
-    rng = generator(seed, "A")
     n, set_of = cross.coded.n_queries, cross.coded.set_of.astype(np.int32)
     trials = [
-        cross.trial_means(set_of[_permutations(n, rows, rng, stratum)])
-        for rows in trial_chunks(n_trials, n)
+        cross.trial_means(set_of[perms]) for perms in _permutations(n, n_trials, seed, stratum)
     ]
     if stratum is None:
         rows, columns, means = cross.row_mean, cross.column_mean, np.full(n, cross.mean)
@@ -86,6 +90,24 @@ def permutation_variance(cross: CrossMatrix) -> float:
 
 
 def _permutations(
+    n: int, n_trials: int, seed: int, stratum: IntArray | None
+) -> Iterable[npt.NDArray[np.int32]]:
+    """Return the permutations of all trials, in chunks of trials."""
+    if stratum is None and n * n_trials <= CACHED_CELLS:
+        return [_cached_permutations(n, n_trials, seed)]
+    rng = generator(seed, "A")
+    return (_shuffled(n, rows, rng, stratum) for rows in trial_chunks(n_trials, n))
+
+
+@lru_cache(maxsize=1)
+def _cached_permutations(n: int, n_trials: int, seed: int) -> npt.NDArray[np.int32]:
+    """Keep the last permutations: the companion, and the next system, are given the same ones."""
+    perms = _shuffled(n, n_trials, generator(seed, "A"), None)
+    perms.flags.writeable = False
+    return perms
+
+
+def _shuffled(
     n: int, n_trials: int, rng: np.random.Generator, stratum: IntArray | None
 ) -> npt.NDArray[np.int32]:
     perms = np.tile(np.arange(n, dtype=np.int32), (n_trials, 1))

@@ -9,7 +9,7 @@ import numpy as np
 
 from falsify_adapters.coded import Coded, segment_sums, unique_rows
 from falsify_adapters.frames import FloatArray, IntArray
-from falsify_adapters.kernels import Hits, Kernel, none_drawn
+from falsify_adapters.kernels import Hits, Kernel, RandomDraw, none_drawn
 from falsify_adapters.nulls.draws import (
     NullDraws,
     bernoulli_cells,
@@ -40,7 +40,7 @@ def random_documents(
     trial, query, value = _trial_scores(coded, kernel, n_trials, generator(seed, "C"))
     trials = segment_sums(value, trial, n_trials) / n
     if kernel.closed_form:
-        query_means = _expected(coded, kernel)
+        query_means = expected_random(coded, kernel, coded.returned)
         mean, error = float(query_means.mean()), 0.0
     else:
         query_means = segment_sums(value, query, n) / n_trials
@@ -48,12 +48,23 @@ def random_documents(
     return NullDraws(mean, error, query_means, own - query_means, trials)
 
 
-def _expected(coded: Coded, kernel: Kernel) -> FloatArray:
+def expected_random(coded: Coded, kernel: Kernel, k: IntArray) -> FloatArray:
+    """Return each query's expected score for `k` random documents, in closed form.
+
+    Parameters
+    ----------
+    coded : Coded
+        The evaluation in integer codes.
+    kernel : Kernel
+        A measure with closed forms.
+    k : ndarray, shape (n_queries,)
+        Documents drawn for each query, within the measure's cutoff.
+    """
     gain = kernel.gain(coded.gold_grade) * coded.gold_present
     total = segment_sums(gain, coded.gold_query, coded.n_queries)
     relevant = segment_sums((gain > 0).astype(np.float64), coded.gold_query, coded.n_queries)
     return kernel.random_mean(
-        coded.corpus_size, relevant.astype(np.int64), total, coded.profile_of, coded.returned
+        RandomDraw(coded.corpus_size, k, relevant.astype(np.int64), total, coded.profile_of)
     )
 
 

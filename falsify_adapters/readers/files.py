@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from falsify_adapters.errors import InputError, UsageError
@@ -91,8 +92,9 @@ def read_run(
     format : {"trec", "tsv", "csv", "msmarco", "json", "jsonl", "parquet"}, optional
         The format, where the guess is wrong.
     depth : int, optional
-        Keep only the best `depth` documents of each query, while reading. Repeated documents are
-        then looked for among the kept ones only, which a note says.
+        Keep only the best `depth` documents of each query, and those tied with the last of them,
+        while reading. Repeated documents are then looked for among the kept ones only, which a
+        note says.
     score_order : {"descending", "ascending"}, optional
         "ascending" if smaller scores are better (distances); they are negated. Without it scores
         are taken as descending, and a run whose rank column says the reverse is refused.
@@ -298,14 +300,14 @@ class _RunReader(_Reader):
             self._refuse_equal_ranks(run)
         if self.depth is None:
             return run
-        run = drop_rows(run, rank_in_query(codes(run["query_id"])) > self.depth)
+        run = drop_rows(run, _below(run, self.depth))
         if len(run) < self.rows.seen:
             self.notes.append(
                 Note(
                     "W-DEPTH",
-                    f"{self.label}: only the best {self.depth} documents per query were kept while"
-                    f" reading ({len(run)} of {self.rows.seen} rows); repeated documents were"
-                    " looked for among these only",
+                    f"{self.label}: only the best {self.depth} documents per query, and those tied"
+                    f" with the last, were kept while reading ({len(run)} of {self.rows.seen}"
+                    " rows); repeated documents were looked for among these only",
                 )
             )
         return run
@@ -329,6 +331,15 @@ class _RunReader(_Reader):
                 f" ({equal.size} such rows in all)",
                 hint="the rank column cannot be used: rank by score",
             )
+
+
+def _below(run: pd.DataFrame, depth: int) -> npt.NDArray[np.bool_]:
+    """Mark the rows that score less than the document at `depth` of their query."""
+    query, score = codes(run["query_id"]), run["score"].to_numpy()
+    rank = rank_in_query(query)
+    limit = np.full(len(run["query_id"].cat.categories), -np.inf)
+    limit[query[rank == depth]] = score[rank == depth]
+    return score < limit[query]
 
 
 def _read(

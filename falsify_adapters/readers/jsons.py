@@ -15,7 +15,7 @@ from falsify_adapters.readers.layout import NUMBER, Kind, header_columns
 Pair = tuple[str, str, float]
 
 #: What BEIR's save_results writes: scores of measures, not rankings.
-_AGGREGATES = {"ndcg", "map", "recall", "precision", "mrr", "recall_cap", "hole", "top_k_accuracy"}
+_AGGREGATES = {"ndcg", "map", "recall", "precision"}
 
 
 class JsonReader:
@@ -85,7 +85,7 @@ class JsonReader:
         if at is not None and not isinstance(item[names[at["query"]]], dict):
             yield from self._row(item, names, at, where)
             return
-        if at is not None and len(at) == len(names):
+        if at is not None and all(_is_numbered(item[name]) for name in names):
             raise InputError(
                 f"{where} holds a table column by column",
                 hint="write it row by row: to_json(orient='records', lines=True) in pandas",
@@ -106,13 +106,13 @@ class JsonReader:
                 yield query, doc, self._value(value, query, doc, where)
 
     def _refuse_other_shapes(self, item: dict[str, Any], where: str) -> None:
-        if "mteb_model_meta" in item or _depth(item) > 2:
+        if any(_depth(part) > 1 for part in item.values()):
             raise InputError(
                 f"{where} holds several subsets or splits, as MTEB writes them",
                 found=f"the keys {', '.join(list(item)[:5])[:80]}",
                 hint="use the MTEB command, or take one subset and split out of it",
             )
-        if item and set(item) <= _AGGREGATES:
+        if set(item) >= _AGGREGATES:
             raise InputError(
                 f"{where} holds scores of measures, not rankings",
                 found=f"the keys {', '.join(item)}",
@@ -196,5 +196,12 @@ def _depth(item: Any) -> int:
     depth = 0
     while isinstance(item, dict):
         depth += 1
-        item = next((value for value in item.values() if value), None)
+        item = next(iter(item.values()), None)
     return depth
+
+
+def _is_numbered(column: Any) -> bool:
+    """Tell a column of a table, as pandas writes it, from the documents of a query."""
+    if not isinstance(column, dict) or not column:
+        return False
+    return list(column) == [str(row) for row in range(len(column))]

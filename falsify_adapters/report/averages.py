@@ -50,7 +50,8 @@ def macro_averages(reports: Iterable[GateReport]) -> list[MacroAverage]:
     groups: dict[tuple[Any, ...], dict[str, GateReport]] = {}
     for report in reports:
         if report.subset is not None:
-            key = (report.benchmark, report.split, report.system, report.measure)
+            # two revisions of a model are never mixed
+            key = (report.benchmark, report.split, report.system, report.measure, report.revision)
             groups.setdefault(key, {})[report.subset] = report
     return [
         MacroAverage(

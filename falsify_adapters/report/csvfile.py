@@ -20,11 +20,12 @@ def to_csv(outcome: Outcome) -> str:
     reports = outcome.gate_reports()
     frame = compare(reports) if reports else pd.DataFrame(columns=list(COLUMNS))
     for column in ("system", "corpus"):
-        frame[column] = frame[column].map(_harmless)
+        frame[column] = frame[column].map(harmless)
     text: str = frame.to_csv(index=False, lineterminator="\n", float_format="%.12g")
     return text
 
 
-def _harmless(text: str) -> str:
+def harmless(text: str) -> str:
+    """Return text that no spreadsheet takes for a formula."""
     shown = printable(text)
     return f"'{shown}" if shown.startswith(FORMULA) else shown

@@ -42,7 +42,7 @@ MEANINGS = {
     "D": "The answers are drawn by popularity: documents that are often right are drawn often.",
 }
 LEADS = {
-    "PASS": "This score takes reading the queries.",
+    "PASS": "None of the four nulls explains this score.",
     "FAIL": "This score can be had without reading the queries.",
     "UNDER-NS": "This benchmark cannot tell.",
 }
@@ -125,6 +125,7 @@ class _Panel:
         self.anchor = anchor
         self.report = report
         self.lead = LEADS[report.verdict]
+        self.caution = _caution(report)
         nulls = report.nulls
         top = svg.picture_top([report.score], nulls.values(), report.tau)
         self.pictures = [
@@ -254,8 +255,15 @@ def _heading(reports: Sequence[GateReport]) -> dict[str, Any]:
     """Return the page's first words: the verdict of the only run, or how many passed."""
     runs = [report for report in reports if report.role == "run"]
     if len(runs) == 1:
-        return {"report": runs[0], "lead": LEADS[runs[0].verdict]}
+        caution = _caution(runs[0])
+        return {"report": runs[0], "lead": LEADS[runs[0].verdict], "caution": caution}
     return {"report": None, "lead": _tally([run.verdict for run in runs])}
+
+
+def _caution(report: GateReport) -> str:
+    """Return what must stand beside the verdict: that a blind ranking scores more, if one does."""
+    ceiling = report.ceiling
+    return f"But {ceiling['sentence']}." if ceiling is not None and ceiling["below"] else ""
 
 
 def _tally(verdicts: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from falsify_adapters.report.audits import audit_cells, audit_head, by_measure, 
 from falsify_adapters.report.beside import Sheet, dependence_lines, sheets
 from falsify_adapters.report.groups import by_benchmark, title
 from falsify_adapters.report.outcome import Outcome
+from falsify_adapters.report.scores import markdown as scores_markdown
 from falsify_adapters.report.text import number, printable
 from falsify_adapters.results import NULLS, GateReport, NullResult
 
@@ -27,7 +28,8 @@ def to_markdown(outcome: Outcome) -> str:
     audits = outcome.audits()
     if audits:
         sections += [_audit_section(measure, group) for measure, group in by_measure(audits)]
-    return "\n".join(sections)
+    scores = scores_markdown(outcome, escape)
+    return "\n".join([*sections, *([scores] if scores else [])])
 
 
 def _matrix(groups: Sequence[Sequence[GateReport]]) -> str:

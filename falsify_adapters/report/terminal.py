@@ -8,9 +8,11 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -21,11 +23,18 @@ from falsify_adapters.report.averages import MacroAverage
 from falsify_adapters.report.beside import Sheet, dependence_lines, sheets
 from falsify_adapters.report.groups import by_benchmark, title
 from falsify_adapters.report.outcome import Outcome
+from falsify_adapters.report.scores import MOST_ROWS, tables
+from falsify_adapters.report.scores import Table as ScoreTable
 from falsify_adapters.report.text import number, plain_ascii, printable, share, shorten
 from falsify_adapters.results import NULLS, GateReport, NullResult
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 #: The colours of verdicts; the marks and words say the same without them.
 STYLES = {"PASS": "bold green", "FAIL": "bold red", "UNDER-NS": "bold yellow"}
+#: Those of certificates.
+CERTIFICATE_STYLES = {"CERTIFIED": "green", "NOT CERTIFIED": "yellow", "FAIL": "red"}
 
 #: From this width on, a delta and its interval share one line.
 WIDE = 132
@@ -102,11 +111,15 @@ def to_terminal(
     with console.capture() as captured:
         for group in by_benchmark(reports):
             _print_group(console, group, signs, wide=width >= WIDE)
-        for average in outcome.reports:
-            if isinstance(average, MacroAverage):
-                _print_item(console, Text(signs.clean(_average(average))))
+        averages = [report for report in outcome.reports if isinstance(report, MacroAverage)]
+        for average in averages:
+            alike = {a.split for a in averages if a.benchmark == average.benchmark}
+            text = _average(average, split=len(alike) > 1)
+            _print_item(console, Text(signs.clean(text)))
         if reports:
             _print_legend(console, reports, signs)
+        for table in tables(outcome, most_rows=MOST_ROWS):
+            _print_scores(console, table, signs)
         for sheet in sheets(outcome):
             _print_sheet(console, sheet, signs)
         if outcome.audits():
@@ -135,8 +148,47 @@ def _print_group(
         _print_item(console, head, indent=1)
         for line in _remarks(report):
             _print_item(console, Text(signs.clean(line)), indent=3)
+        if report.curve is not None:
+            _print_curve(console, report.curve, signs)
     for code, message in _warnings(group):
         _print_item(console, Text.assemble((code, "yellow"), f"  {signs.clean(message)}"), indent=1)
+    console.print()
+
+
+def _print_curve(console: Console, curve: pd.DataFrame, signs: Signs) -> None:
+    """Print how wide the intervals are, and what the verdict is, with fewer queries."""
+    many = int(curve["subsamples"].max())
+    title = f"Width of the intervals, and verdicts, of {many} subsamples of the queries:"
+    _print_item(console, Text(title), indent=3)
+    table = Table(box=signs.box, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for head in ("queries", *NULLS, *STYLES):
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in curve.to_dict("records"):
+        widths = [number(row[f"width_{name}"]) for name in NULLS]
+        table.add_row(f"{row['n_queries']}", *widths, *(f"{row[verdict]}" for verdict in STYLES))
+    console.print(Padding(table, (0, 0, 0, 5)))
+
+
+def _print_scores(console: Console, table: ScoreTable, signs: Signs) -> None:
+    _print_item(console, Text(signs.clean(table.heading), style="bold"))
+    if table.rows:
+        drawn = Table(box=signs.box, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+        for i, name in enumerate(table.head):
+            # a heading may take several lines, a number not
+            drawn.add_column(
+                signs.clean(name).replace(" ", "\n") if i and len(name) > 7 else signs.clean(name),
+                min_width=None if i else 12,
+                overflow="fold",
+                justify="right" if i else "left",
+                no_wrap=bool(i),
+            )
+        for row in table.rows:
+            drawn.add_row(
+                *(Text(signs.clean(cell), CERTIFICATE_STYLES.get(cell, "")) for cell in row)
+            )
+        console.print(drawn)
+    for line in table.below:
+        _print_item(console, Text(signs.clean(line)), indent=1)
     console.print()
 
 
@@ -244,10 +296,11 @@ def _remarks(report: GateReport) -> Iterator[str]:
         )
 
 
-def _average(average: MacroAverage) -> str:
+def _average(average: MacroAverage, *, split: bool) -> str:
     verdicts = ", ".join(f"{count} {verdict}" for verdict, count in average.verdicts.items())
     return (
-        f"{average.benchmark}, {average.measure}: {average.system} has the macro average"
+        f"{average.benchmark}{f' {average.split}' if split else ''}, {average.measure}:"
+        f" {average.system} has the macro average"
         f" {number(average.score, 4)} over {average.n_parts} parts ({verdicts})."
     )
 

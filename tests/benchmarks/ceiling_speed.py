@@ -42,7 +42,8 @@ def synthetic_qrels(n_queries: int, n_rows: int, seed: int = 0) -> pd.DataFrame:
         }
     )
     frame.loc[frame.groupby("query_id").head(1).index, "relevance"] = 1
-    return frame.drop_duplicates(["query_id", "doc_id"])
+    # files are grouped by query
+    return frame.drop_duplicates(["query_id", "doc_id"]).sort_values("query_id", kind="stable")
 
 
 def best_of(times: int, call: Callable[[], object]) -> float:
@@ -59,18 +60,29 @@ def read(path: Path) -> pd.DataFrame:
     return pd.read_csv(path, sep="\t", dtype={"query_id": str, "doc_id": str})
 
 
+def read_trec(path: Path) -> pd.DataFrame:
+    names = ["query_id", "iteration", "doc_id", "relevance"]
+    types = {"query_id": str, "iteration": str, "doc_id": str}
+    return pd.read_csv(path, sep=r"\s+", header=None, names=names, dtype=types)
+
+
 def main() -> None:
-    print(
-        "| queries | judgements | pandas reads the file | ceiling, frame | ceiling, common frame |"
-    )
-    print("| ---: | ---: | ---: | ---: | ---: |")
+    columns = ["queries", "judgements", "pandas reads TREC", "pandas reads TSV"]
+    columns += ["ceiling, frame", "ceiling, common frame"]
+    print(f"| {' | '.join(columns)} |")
+    print(f"|{' ---: |' * len(columns)}")
     with tempfile.TemporaryDirectory() as folder:
         for n_queries in QUERIES:
             path = Path(folder) / f"{n_queries}.tsv"
             synthetic_qrels(n_queries, JUDGEMENTS).to_csv(path, sep="\t", index=False)
             frame = read(path)
+            trec = path.with_suffix(".qrels")
+            frame.assign(iteration=0)[["query_id", "iteration", "doc_id", "relevance"]].to_csv(
+                trec, sep=" ", index=False, header=False
+            )
             common = as_qrels(frame, notes=[])
             seconds = [
+                best_of(5, lambda trec=trec: read_trec(trec)),
                 best_of(5, lambda path=path: read(path)),
                 best_of(5, lambda frame=frame: query_blind_ceiling(frame)),
                 best_of(5, lambda common=common: query_blind_ceiling(common)),

@@ -63,7 +63,9 @@ function cutOff() {
     found.push(`the page is ${document.documentElement.scrollWidth} wide in ${width}`);
   }
   for (const element of document.querySelectorAll("body *")) {
-    if (element.closest(".scroll:has(.matrix), [hidden], script, title, details:not([open]) > :not(summary)")) {
+    const scrolls = getComputedStyle(element.closest(".scroll") ?? element).overflowX === "auto";
+    if (scrolls && element.closest(".scroll:has(.matrix)")) continue;
+    if (element.closest("[hidden], script, title, details:not([open]) > :not(summary)")) {
       continue;
     }
     const box = element.getBoundingClientRect();
@@ -180,12 +182,17 @@ async function withoutScript(name) {
 }
 
 async function print(name) {
-  const {context, page} = await open(name, {colorScheme: "dark"});
+  // an A4 page between margins of 1 cm
+  const {context, page} = await open(name, {
+    colorScheme: "dark", viewport: {width: 718, height: 1000},
+  });
   await page.emulateMedia({media: "print", colorScheme: "dark"});
   const figures = page.locator("table.figures").first();
   check(await figures.isVisible(), `${name}: folded parts are not printed`);
   const ground = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   check(ground === "rgb(255, 255, 255)", `${name}: prints on ${ground}`);
+  const found = await page.evaluate(cutOff);
+  check(found.length === 0, `${name}, printed: cut off: ${found.join("; ")}`);
   await page.pdf({path: path.join(shots, `${path.parse(name).name}.pdf`), format: "A4"});
   await context.close();
 }

@@ -278,8 +278,9 @@ def test_a_query_with_an_empty_result_is_answered() -> None:
         ('{"q1": {"\\ud800": 1.0}}', "lone surrogate"),
         ('{"q1": {"a\\u0000b": 1.0}}', "NUL"),
         ('{"q1": {"": 1.0}}', "empty doc_id"),
-        ('{"ndcg": {"NDCG@10": 0.3}, "map": {"MAP@10": 0.2}}', "scores of measures"),
+        ('{"ndcg": {"NDCG@10": 1}, "map": {}, "recall": {}, "precision": {}}', "of measures"),
         ('{"default": {"test": {"q1": {"d1": 0.3}}}}', "several subsets or splits"),
+        ('{"mteb_model_meta": {"model_name": "m"}, "en": {"test": {}}}', "several subsets"),
         ('{"query_id": {"0": 1}, "doc_id": {"0": 2}, "score": {"0": 3}}', "column by column"),
         ('{"query_id": 1.5, "doc_id": "d", "score": 1}', "neither text nor a whole number"),
         ('{"query_id": "q", "results": {"d": 1}}', "results is not a list"),
@@ -292,6 +293,11 @@ def test_a_query_with_an_empty_result_is_answered() -> None:
 )  # fmt: skip
 def test_what_json_is_refused_for(text: str, words: str) -> None:
     assert words in refusal(text)
+
+
+def test_a_query_may_be_called_like_a_key_of_another_format() -> None:
+    for name in ("precision", "mteb_model_meta", "results", "query_id", "score"):
+        assert run_dict(f'{{"{name}": {{"d1": 1.0}}}}') == {name: {"d1": 1.0}}
 
 
 def test_json_lines_name_the_line() -> None:

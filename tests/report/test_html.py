@@ -90,7 +90,7 @@ def hostile() -> tuple[Outcome, str]:
 def test_the_verdict_comes_first_and_says_why() -> None:
     page = Page(to_html(Outcome([with_queries(reason="clears all four nulls")])))
     assert page.text.index("PASS") < page.text.index("bm25 scores nDCG@10 0.3177")
-    assert "This score takes reading the queries." in page.text
+    assert "None of the four nulls explains this score." in page.text
     assert "Clears all four nulls." in page.text
 
 
@@ -111,6 +111,15 @@ def test_everything_that_a_report_holds_stands_on_the_page() -> None:
         assert text in page.text, text
     worst = report.per_query.assign(gap=lambda f: f["score"] - f["D"]).nsmallest(10, "gap")
     assert all(query in page.texts for query in worst["query_id"])
+
+
+def test_a_pass_below_the_ceiling_says_so_beside_the_verdict() -> None:
+    sentence = "one ranking for every query scores 0.6151 here, more than this system"
+    for below in (True, False):
+        report = with_queries(ceiling={"sentence": sentence, "below": below})
+        text = Page(to_html(Outcome([report]))).text
+        assert text.count(f"But {sentence}.") == (2 if below else 0)
+        assert text.index("One ranking for every query") > 0
 
 
 def test_every_picture_says_what_it_shows() -> None:
@@ -142,7 +151,7 @@ def test_averages_refusals_and_skips_are_told() -> None:
     outcome.reports += macro_averages(parts)
     outcome.skipped.append(Skip("b.log", "not a run"))
     text = Page(to_html(outcome)).text
-    assert "a.trec : A.trec is empty." in text
+    assert "a.trec : a.trec is empty" in text
     assert "has the macro average 0.3177 over 2 parts" in text
     assert "Left out b.log : Not a run." in text
 
