@@ -1,6 +1,7 @@
 # Everything a fresh machine needs: python3 (3.11 to 3.13) and make.
 #   make demo   grade BM25 and the controls on the bundled sample
 #   make test   lint, types, import rules, all tests
+#   make studies   every study of docs/studies.md at full size (about 25 minutes on two cores)
 #   make browser-test   the HTML page in Chromium (installs what is missing)
 # Another interpreter: make test PYTHON=python3.12
 
@@ -13,10 +14,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format types imports tests browser-test clean
+.PHONY: help demo test check lint format types imports tests browser-test studies clean
 
 help:
-	@sed -n '2,5p' Makefile | cut -c 3-
+	@sed -n '2,6p' Makefile | cut -c 3-
 
 $(VENV)/.created:
 	@test -n '$(PYTHON)' || { echo 'Python 3.11, 3.12 or 3.13 is needed' >&2; exit 1; }
@@ -62,6 +63,10 @@ tests: $(VENV)/.installed-test
 
 browser-test: $(VENV)/.installed-test
 	PYTHON=$(BIN)/python tests/browser/run.sh
+
+# the studies count on one thread per process
+studies: $(VENV)/.installed-test
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies --full
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

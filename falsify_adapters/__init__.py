@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from falsify_adapters.evaluation import Evaluation
     from falsify_adapters.frames import as_qrels, as_run
-    from falsify_adapters.gate import run_gate
+    from falsify_adapters.gate import calibration_curve, run_gate
     from falsify_adapters.notes import FalsifyWarning, Note
     from falsify_adapters.readers import read_qrels, read_run
     from falsify_adapters.report.plot import plot
@@ -50,6 +50,7 @@ _HOME = {
     "as_qrels": "frames",
     "as_run": "frames",
     "audit_benchmark": "audit",
+    "calibration_curve": "gate",
     "compare": "comparison",
     "gate_beir": "adapters.beir",
     "held_out_ceiling": "ceiling",
@@ -81,6 +82,7 @@ __all__ = [
     "as_qrels",
     "as_run",
     "audit_benchmark",
+    "calibration_curve",
     "compare",
     "gate_beir",
     "held_out_ceiling",

@@ -270,6 +270,47 @@ def _ranked(
     return to_query[query].astype(np.int64), rank, to_gold[doc].astype(np.int64)
 
 
+def subset(coded: Coded, queries: IntArray) -> Coded:
+    """Return the benchmark of some of the queries, as if the others had never been asked.
+
+    Parameters
+    ----------
+    coded : Coded
+        The whole benchmark.
+    queries : ndarray
+        The queries to keep, ascending. One of them at least must have a relevant document.
+
+    Examples
+    --------
+    >>> from falsify_adapters.frames import as_qrels, as_run
+    >>> run = as_run({"q1": {"d1": 2.0, "d2": 1.0}, "q2": {"d1": 1.0}})
+    >>> part = subset(code(run, as_qrels({"q1": {"d1": 1}, "q2": {"d2": 1}}), 10), np.array([1]))
+    >>> part.n_queries, part.n_docs, part.entry_doc.tolist()
+    (1, 1, [])
+    """
+    number = np.full(coded.n_queries, -1)
+    number[queries] = np.arange(len(queries))
+    gold = number[coded.gold_query] >= 0
+    documents, gold_doc = np.unique(coded.gold_doc[gold], return_inverse=True)
+    # documents that only other queries ask for are no entries any more
+    place = np.full(coded.n_docs, -1)
+    place[documents] = np.arange(len(documents))
+    entry = (number[coded.entry_query] >= 0) & (place[coded.entry_doc] >= 0)
+    return Coded(
+        n_queries=len(queries),
+        n_docs=len(documents),
+        corpus_size=coded.corpus_size[queries],
+        returned=coded.returned[queries],
+        entry_query=number[coded.entry_query[entry]],
+        entry_rank=coded.entry_rank[entry],
+        entry_doc=place[coded.entry_doc[entry]],
+        gold_start=np.r_[0, np.cumsum(coded.gold_count[queries])],
+        gold_doc=gold_doc,
+        gold_grade=coded.gold_grade[gold],
+        gold_present=coded.gold_present[gold],
+    )
+
+
 def _distinct(rows: IntArray, start: IntArray) -> tuple[IntArray, IntArray]:
     """Return the number of each list among the distinct ones (-1: empty), and their firsts.
 

@@ -6,6 +6,7 @@ question, or queries of one session, do not vary on their own: they are resample
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,6 +34,8 @@ class Dependence:
         The queries in the order of time, for a block bootstrap.
     block_length : int
         Queries per block of `order`.
+    clusters_from, strata_from, order_from : str
+        Where these came from, in words, for the report.
 
     Raises
     ------
@@ -50,6 +53,9 @@ class Dependence:
     strata: Mapping[str, str] | None = None
     order: Sequence[str] | None = None
     block_length: int = 1
+    clusters_from: str = "given"
+    strata_from: str = "given"
+    order_from: str = "given"
 
     def __post_init__(self) -> None:
         if self.clusters is not None and self.order is not None:
@@ -87,10 +93,14 @@ class Dependence:
         return np.array(listed, dtype=np.int64)
 
     def stratum_codes(self, query_ids: Sequence[str]) -> IntArray:
-        """Return the stratum number of each query, small strata merged (see `merged_strata`)."""
-        names = merged_strata([self._stratum(query_id) for query_id in query_ids])
-        number = {name: i for i, name in enumerate(sorted(set(names)))}
-        return np.array([number[name] for name in names], dtype=np.int64)
+        """Return the stratum number of each query, small strata merged (see `grouped_strata`)."""
+        groups = self.strata_groups(query_ids)
+        number = {name: i for i, group in enumerate(groups) for name in group}
+        return np.array([number[self._stratum(query_id)] for query_id in query_ids], dtype=np.int64)
+
+    def strata_groups(self, query_ids: Sequence[str]) -> list[list[str]]:
+        """Return the names of the strata; those that were merged stand in one list."""
+        return grouped_strata([self._stratum(query_id) for query_id in query_ids])
 
     def _stratum(self, query_id: str) -> str:
         strata = self.strata or {}
@@ -103,20 +113,30 @@ class Dependence:
         return strata[query_id]
 
 
-def merged_strata(names: Sequence[str], smallest: int = SMALL_STRATUM) -> list[str]:
+def grouped_strata(names: Sequence[str], smallest: int = SMALL_STRATUM) -> list[list[str]]:
     """Merge small strata with their neighbours.
 
     Strata are taken in the order of their names (numbers by value) and put together until each
     holds at least `smallest` queries; what is left at the end joins the last one.
 
+    Parameters
+    ----------
+    names : sequence of str
+        The stratum of each query.
+    smallest : int
+        Queries that a stratum holds at least.
+
+    Returns
+    -------
+    list of list of str
+        The names of each stratum.
+
     Examples
     --------
-    >>> merged_strata(["1", "1", "2", "10", "10"], smallest=2)
-    ['1', '1', '2-10', '2-10', '2-10']
+    >>> grouped_strata(["1", "1", "2", "10", "10"], smallest=2)
+    [['1'], ['2', '10']]
     """
-    counts: dict[str, int] = {}
-    for name in names:
-        counts[name] = counts.get(name, 0) + 1
+    counts = Counter(names)
     groups: list[list[str]] = [[]]
     held = 0
     for name in sorted(counts, key=_by_value):
@@ -128,8 +148,7 @@ def merged_strata(names: Sequence[str], smallest: int = SMALL_STRATUM) -> list[s
     if held < smallest and len(groups) > 1:
         last = groups.pop()
         groups[-1].extend(last)
-    label = {name: g[0] if len(g) == 1 else f"{g[0]}-{g[-1]}" for g in groups for name in g}
-    return [label[name] for name in names]
+    return groups
 
 
 def _by_value(name: str) -> tuple[int, float, str]:

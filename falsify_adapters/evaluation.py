@@ -51,8 +51,8 @@ class Evaluation:
         Clusters, strata, or an order in time of the queries.
     system, benchmark, split, task, subset, model, revision : str or None
         Names for the report.
-    role : {"run", "control"}
-        A control never decides an exit status.
+    role : {"run", "control", "baseline"}
+        Only a run decides an exit status.
     notes : tuple of Note
         Warnings collected on the way here.
     provenance : mapping
@@ -73,7 +73,7 @@ class Evaluation:
     subset: str | None = None
     model: str | None = None
     revision: str | None = None
-    role: Literal["run", "control"] = "run"
+    role: Literal["run", "control", "baseline"] = "run"
     notes: tuple[Note, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict, repr=False)
 

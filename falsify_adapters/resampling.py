@@ -62,21 +62,41 @@ def bootstrap_t(
     [0, 1] by at most 1/N, and a null's mean by 2/N.
     """
     drawn = n_drawn or len(influence)
+    centred, standard_error = centred_influence(influence, drawn)
+    t = t_values(centred, drawn, n_boot, seed)
+    share = largest_share or 1 / np.sqrt(drawn)
+    low, high = t_interval(t, share, estimate, standard_error, error, alpha)
+    return low, high, standard_error
+
+
+def centred_influence(
+    influence: FloatArray, n_drawn: int | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return influence values less their mean, and the standard error of each column's mean."""
     centred = influence - influence.mean(axis=0)
     centred[np.abs(centred) < ROUNDING] = 0.0
-    standard_error = np.sqrt((centred**2).mean(axis=0) / drawn)
-    t = _t_values(centred, drawn, n_boot, seed)
+    return centred, np.sqrt((centred**2).mean(axis=0) / (n_drawn or len(influence)))
+
+
+def t_interval(
+    t: FloatArray,
+    largest_share: float,
+    estimate: FloatArray,
+    standard_error: FloatArray,
+    error: FloatArray,
+    alpha: float,
+) -> tuple[FloatArray, FloatArray]:
+    """Turn resampled t values, shape (n_boot, n_columns), into the ends of the intervals."""
     # conservative ends: no interpolation, least of all between a number and infinity
     lower_t = np.quantile(t, alpha / 2, axis=0, method="lower")
     upper_t = np.quantile(t, 1 - alpha / 2, axis=0, method="higher")
     scale = np.where(standard_error > 0, standard_error, 1.0)
     noise = special.ndtri(1 - alpha / 2) * error
     # no interval needs to be wider than the inequality that holds for any distribution
-    share = largest_share or 1 / np.sqrt(drawn)
-    far = BOUNDED_DIFFERENCE * share * np.sqrt(np.log(2 / alpha) / 2)
+    far = BOUNDED_DIFFERENCE * largest_share * np.sqrt(np.log(2 / alpha) / 2)
     low = estimate - _widened(np.minimum(upper_t * scale, far), noise)
     high = estimate + _widened(np.minimum(-lower_t * scale, far), noise)
-    return low, high, standard_error
+    return low, high
 
 
 def mean_ceiling(mean: float, n: float, alpha: float) -> float:
@@ -181,7 +201,7 @@ def _widened(half_width: FloatArray, noise: FloatArray) -> FloatArray:
     return np.where(half_width < 0, -1.0, 1.0) * np.hypot(half_width, noise)
 
 
-def _t_values(centred: FloatArray, drawn: int, n_boot: int, seed: int) -> FloatArray:
+def t_values(centred: FloatArray, drawn: int, n_boot: int, seed: int) -> FloatArray:
     """Return the t value of each resample and column, shape (n_boot, n_columns)."""
     n = len(centred)
     rng = np.random.default_rng([seed, *b"boot"])
@@ -201,6 +221,30 @@ def _t_values(centred: FloatArray, drawn: int, n_boot: int, seed: int) -> FloatA
     with np.errstate(divide="ignore", invalid="ignore"):
         t = mean / np.sqrt(np.where(flat, 0.0, variance))
     return np.where(flat, np.where(mean == 0, 0.0, np.copysign(np.inf, mean)), t)
+
+
+def effective_queries(influence: FloatArray) -> FloatArray:
+    """Return on how many queries the spread of each column rests.
+
+    ``(sum c^2)^2 / sum c^4`` of the centred values (a participation ratio): about the number of
+    wins if wins are rare, a third of the queries if the values are normal, 0 without spread.
+    The bootstrap cannot know what it has seen less than about five times.
+
+    Parameters
+    ----------
+    influence : ndarray, shape (n_queries, n_columns)
+        Influence of each query on each estimate.
+
+    Examples
+    --------
+    >>> one_win = np.array([[1.0]] + [[0.0]] * 99)
+    >>> effective_queries(one_win).round(2)
+    array([1.02])
+    """
+    squares = centred_influence(influence)[0] ** 2
+    fourth = (squares**2).sum(axis=0)
+    total = squares.sum(axis=0) ** 2
+    return np.divide(total, fourth, out=np.zeros(len(total)), where=fourth > 0)
 
 
 def p_value(score: float, trials: FloatArray) -> float:

@@ -196,6 +196,9 @@ class Ties:
         The score if all ties fall against, or for, the system.
     low_verdict, high_verdict : str
         The gate's verdict in these two cases.
+    exact : bool
+        False: a higher grade first is not known to be the best order for this measure, so the
+        true range may be wider.
     """
 
     queries: int
@@ -203,6 +206,31 @@ class Ties:
     high_score: float
     low_verdict: Verdict
     high_verdict: Verdict
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class Power:
+    """What the interval verdict can show with this many queries.
+
+    Parameters
+    ----------
+    chance : float
+        The chance of a PASS that `minimum_detectable_delta` and `queries` stand for.
+    null : str or None
+        The null against which a PASS is hardest.
+    minimum_detectable_delta : float or None
+        True delta from which on a system passes with this chance; None where no interval decides
+        (a single query, no spread, a threshold that no system can clear, ``decision="point"``).
+    queries : int or None
+        Queries of this kind that would decide if the measured deltas are the true ones; None
+        where more queries would not help or no null is undecided.
+    """
+
+    chance: float
+    null: str | None
+    minimum_detectable_delta: float | None
+    queries: int | None
 
 
 @dataclass(frozen=True)
@@ -272,6 +300,14 @@ class GateReport:
         ``upper``, ``below`` and ``sentence``.
     per_query : DataFrame
         ``query_id, score`` and the query's expected score under each null (columns A to D).
+    power : Power or None
+        What so many queries can show; in every UNDER-NS report.
+    curve : DataFrame or None
+        Widths and verdicts over the number of queries (see
+        :func:`falsify_adapters.gate.curve.calibration_curve`), if asked for.
+    dependence : mapping or None
+        Clusters, blocks and strata of the queries, and how much they widened the intervals (see
+        :func:`falsify_adapters.gate.together.dependence_of`).
     """
 
     role: str
@@ -302,6 +338,9 @@ class GateReport:
     per_query: pd.DataFrame = field(repr=False, compare=False)
     ceiling: Mapping[str, Any] | None = None
     kind: Literal["gate"] = "gate"
+    power: Power | None = None
+    curve: pd.DataFrame | None = field(default=None, repr=False, compare=False)
+    dependence: Mapping[str, Any] | None = field(default=None, repr=False)
 
     def raise_for_verdict(self) -> GateReport:
         """Return the report itself, or raise unless the verdict is PASS.
@@ -337,6 +376,10 @@ class GateReport:
         out["ceiling"] = self.ceiling
         out["companion"] = self.companion.to_dict() if self.companion else None
         out["ties"] = asdict(self.ties) if self.ties else None
+        out["power"] = asdict(self.power) if self.power else None
+        if self.curve is not None:
+            out["curve"] = self.curve.to_dict("records")
+        out["dependence"] = self.dependence
         out["warnings"] = [asdict(note) for note in self.warnings]
         out["settings"] = dict(self.settings)
         out["provenance"] = dict(self.provenance)

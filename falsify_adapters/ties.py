@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -29,11 +30,15 @@ def tied_queries(run: pd.DataFrame, depth: int | None) -> int:
 
 
 def reordered(
-    run: pd.DataFrame, qrels: pd.DataFrame, towards: Literal["best", "worst"]
+    run: pd.DataFrame,
+    qrels: pd.DataFrame,
+    towards: Literal["best", "worst"],
+    gain: Callable[[IntArray], FloatArray] | None = None,
 ) -> pd.DataFrame:
     """Return the run with each group of ties in the best or the worst order for the system.
 
-    A higher grade first is best for every measure that grows when a relevant document moves up.
+    The document that is worth more first is best for every measure that grows when such a document
+    moves up, and that order is the worst when turned round.
 
     Parameters
     ----------
@@ -41,10 +46,13 @@ def reordered(
         The common frames.
     towards : {"best", "worst"}
         Which order.
+    gain : callable, optional
+        What a document of each grade is worth; by default its grade.
     """
     query, score, _ = _columns(run)
     grade = _own_grades(run, qrels)
-    order = np.lexsort((-grade if towards == "best" else grade, -score, query))
+    worth = gain(grade) if gain is not None else grade.astype(np.float64)
+    order = np.lexsort((-worth if towards == "best" else worth, -score, query))
     return run.iloc[order].reset_index(drop=True)
 
 

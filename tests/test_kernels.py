@@ -33,7 +33,7 @@ MEASURES = [
 ]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(run=runs(), judged=qrels())
 def test_own_scores_are_ir_measures_own(run: Any, judged: Any) -> None:
     evaluation = Evaluation.create(run, judged, corpus_size=50)

@@ -43,8 +43,8 @@ def test_repeats_are_redrawn_in_a_pool_of_twelve_documents(size: int) -> None:
     for measure in ("R@5", "nDCG@5"):
         p = bench.prepared(measure)
         query = bench.queries.index("q99")
-        null = popularity_gold(p.cross, p.kernel, 4000, 1)
-        expected = naive.label_trials([measure], bench, naive.popularity_draw, 4000, 2)[measure]
+        null = popularity_gold(p.cross, p.kernel, 2000, 1)
+        expected = naive.label_trials([measure], bench, naive.popularity_draw, 2000, 2)[measure]
         assert_same_distribution(null.trials, expected)
         if size == 12:  # all documents are drawn: only the grades are dealt
             everything = dict.fromkeys(docs, 1)
@@ -105,10 +105,10 @@ def test_chunks_do_not_change_the_distribution(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_large_pool_is_drawn_from_as_defined() -> None:
     bench = made(9, n_queries=40, n_docs=150, sizes=(1, 3, 20, 60), top_grade=2, depth=40)
-    expected = naive.label_trials(["AP", "nDCG@10"], bench, naive.popularity_draw, 300, 7)
+    expected = naive.label_trials(["AP", "nDCG@10"], bench, naive.popularity_draw, 150, 7)
     for measure, theirs in expected.items():
         p = bench.prepared(measure)
-        ours = popularity_gold(p.cross, p.kernel, 3000, 8)
+        ours = popularity_gold(p.cross, p.kernel, 1000, 8)
         assert_same_distribution(ours.trials, theirs)
 
 
@@ -121,3 +121,14 @@ def test_a_run_without_any_relevant_document_scores_0(measure: str) -> None:
     assert null.mean == 0
     assert not null.trials.any()
     assert not null.influence.any()
+
+
+@pytest.mark.parametrize("kind", ["graded", "crowded"])
+def test_drawn_gold_sets_are_complete(kind: str) -> None:
+    # rankings that hold every document find every gold set whole, however late its last draw came
+    bench = ALL[kind]()
+    whole = Benchmark({q: ranking(bench.corpus) for q in bench.queries}, bench.qrels, bench.corpus)
+    p = whole.prepared("R@20")
+    trials = popularity_gold(p.cross, p.kernel, 5000, 1).trials
+    assert trials.max() == pytest.approx(1)
+    assert (trials < 1 - 1e-9).mean() < 0.002

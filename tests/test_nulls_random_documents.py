@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from falsify_adapters.nulls import random_documents
 from tests import naive
@@ -97,3 +98,17 @@ def test_a_large_corpus_makes_chance_small_but_not_zero() -> None:
     small = random_documents(p.coded, p.kernel, p.own, 100, 0)
     ratio = evaluation.corpus_size / 10_000_000
     assert null.mean == pytest.approx(small.mean * ratio)
+
+
+@pytest.mark.parametrize(("size", "gold", "drawn"), [(20, 5, 8), (12, 9, 6), (9, 4, 9), (50, 2, 3)])
+def test_numbers_of_hits_are_hypergeometric(size: int, gold: int, drawn: int) -> None:
+    corpus = [f"d{i:02}" for i in range(size)]
+    bench = Benchmark(
+        {"q": ranking(corpus[:drawn])}, {"q": dict.fromkeys(corpus[:gold], 1)}, corpus
+    )
+    p = bench.prepared(f"P@{drawn}")
+    trials = random_documents(p.coded, p.kernel, p.own, 20_000, 3).trials * drawn
+    for hits in range(drawn + 1):
+        chance = stats.hypergeom(size, gold, drawn).pmf(hits)
+        share = np.mean(trials.round() == hits)
+        assert abs(share - chance) <= 5 * np.sqrt(chance * (1 - chance) / 20_000) + 1e-9

@@ -117,6 +117,18 @@ class Dataset:
             )
         return found
 
+    def queries_path(self) -> Path:
+        """Return the file that holds the queries.
+
+        Raises
+        ------
+        InputError
+            If the data set is no folder with one.
+        """
+        if not isinstance(self.corpus, FolderCorpus):
+            raise InputError(f"the queries of {self.title} are in no file")
+        return self.corpus.queries_path()
+
     def bm25(
         self,
         *,

@@ -71,6 +71,10 @@ class FolderCorpus:
         for where, record, query_id in self._records("queries"):
             yield query_id, _text(record, "text", where)
 
+    def queries_path(self) -> Path:
+        """Return the queries' file."""
+        return self._require("queries")
+
     def fingerprint(self) -> str:
         """Return a checksum of the corpus file."""
         with self._require("corpus").open("rb") as file:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from falsify_adapters.errors import FalsifyError
+from falsify_adapters.errors import FalsifyError, InputError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.measures import parse_measure, query_scores
 from falsify_adapters.readers import RunFile, ScoreOrderError, read_run
@@ -58,6 +61,54 @@ def read_run_beside(source: Source, qrels: pd.DataFrame, **options: Any) -> RunF
             found=f"{MEASURE} = {by_score:.6f} by score, {by_rank:.6f} by rank",
             hint=error.hint,
         ) from None
+
+
+def refuse_stored_score(path: str | Path, judged: Mapping[str, Any]) -> None:
+    """Refuse a JSON file with a score in it where a run is needed; other files are let through.
+
+    Parameters
+    ----------
+    path : str or Path
+        A report of this package, or an object with numbers and, perhaps, the ``qrels`` they were
+        scored with.
+    judged : mapping
+        Provenance of the qrels at hand.
+
+    Raises
+    ------
+    InputError
+        That says whether the score belongs to other qrels.
+    """
+    stored = _json_object(path)
+    if stored is None:
+        return
+    qrels = stored.get("qrels")
+    reports = stored.get("reports")
+    if isinstance(reports, list) and reports:
+        qrels = reports[0].get("provenance", {}).get("qrels")
+    of_score = qrels if isinstance(qrels, Mapping) else {"name": qrels}
+    key = "sha256" if "sha256" in of_score else "name"
+    name, here = of_score.get("name"), judged.get("name")
+    if name is not None and of_score[key] != judged.get(key):
+        raise InputError(
+            f"{path}: the baseline was scored with other qrels",
+            found=f"{name}, here {here}" + (" with other content" if name == here else ""),
+            hint=_BOTH_RUNS,
+        )
+    raise InputError(f"{path} holds a score and no run", hint=_BOTH_RUNS)
+
+
+_BOTH_RUNS = (
+    "give the baseline's run: both systems are then scored on the same qrels, query by query"
+)
+
+
+def _json_object(path: str | Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(Path(path).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _score(file: RunFile, qrels: pd.DataFrame) -> float:

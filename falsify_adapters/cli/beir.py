@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from falsify_adapters.cli.command import EXIT_STATUS_HELP, Command
+from falsify_adapters.cli.dependence import Grouping, Judged
 from falsify_adapters.cli.grading import Session, run_session, system_names
 from falsify_adapters.cli.options import (
     READING,
     chosen_measures,
     gate_config,
     grading_options,
+    looking_options,
     option,
     reading_options,
     writing_options,
 )
 from falsify_adapters.cli.reading import Reading, joined
+from falsify_adapters.cli.second_looks import SecondLooks
 from falsify_adapters.errors import InputError
 
 if TYPE_CHECKING:
     from falsify_adapters.adapters.beir import Dataset
     from falsify_adapters.evaluation import Evaluation
     from falsify_adapters.readers import RunFile
+    from falsify_adapters.readers.queries import Queries
 
 #: What stands for the data set's name in ``--run``.
 PLACEHOLDER = "{dataset}"
@@ -69,6 +74,7 @@ PLACEHOLDER = "{dataset}"
 @option(READING, "--corpus-size", type=int, metavar="N", help="Documents in the corpus [counted].")
 @reading_options(keep_self=False)
 @grading_options
+@looking_options
 @writing_options
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:
@@ -86,14 +92,37 @@ def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
     measures, config = chosen_measures(options), gate_config(options)
     reading = Reading.from_options(options)
     datasets = list(_open_datasets(session, options))
-    runs = RunFiles(session, reading, options["runs"], datasets)
+    grouping = Grouping.from_options(options)
+    baseline = [options["baseline"]] if options["baseline"] else []
+    runs = RunFiles(session, reading, options["runs"], datasets, beside=baseline)
+    olds = RunFiles(session, reading, baseline, datasets, beside=options["runs"], baseline=True)
+    looks = SecondLooks(session, options, measures, config)
     for dataset in datasets:
-        graded = None
-        for evaluation in _evaluations(session, dataset, runs, reading):
-            session.grade(evaluation, measures, config, dataset.corpus_ids)
-            graded = graded or evaluation
-        if options["controls"] and graded is not None:
-            session.grade_controls(graded, measures, config, dataset.corpus_ids)
+        with session.attempt(dataset.title):
+            known = grouping.of(_judged(dataset, options["queries"]))
+            first, accepted = None, []
+            for found in _evaluations(session, dataset, runs, reading):
+                evaluation = replace(found, dependence=known)
+                first = first or evaluation
+                if session.grade(evaluation, measures, config, dataset.corpus_ids):
+                    accepted.append(evaluation)
+                    looks.look(evaluation)
+            for found in _evaluations(session, dataset, olds, reading) if baseline else ():
+                evaluation = replace(found, dependence=known, role="baseline")
+                again = any(one.system == evaluation.system for one in accepted)
+                if again or session.grade(evaluation, measures, config, dataset.corpus_ids):
+                    looks.compare(evaluation, accepted)
+            if options["controls"] and first is not None:
+                session.grade_controls(first, measures, config, dataset.corpus_ids)
+
+
+def _judged(dataset: Dataset, queries_file: str | None) -> Judged:
+    def queries() -> Queries:
+        from falsify_adapters.readers.queries import read_queries
+
+        return read_queries(dataset.queries_path() if queries_file is None else queries_file)
+
+    return Judged(dataset.qrels, queries)
 
 
 def _open_datasets(session: Session, options: Mapping[str, Any]) -> Iterator[Dataset]:
@@ -124,6 +153,21 @@ class RunFiles:
     A path with ``{dataset}``, or a folder with one run for each part of a data set, names one
     file per data set. Any other file belongs to the data sets with which it shares a query; one
     that shares none with any is offered to the first, so that the refusal says what was found.
+
+    Parameters
+    ----------
+    session : Session
+        Takes the refusals.
+    reading : Reading
+        How runs are read.
+    paths : sequence of str
+        The files.
+    datasets : sequence of Dataset
+        All data sets of the call.
+    beside : sequence of str
+        Other files, from which the systems' names must differ.
+    baseline : bool
+        Whether these are what others are compared with.
     """
 
     def __init__(
@@ -132,16 +176,20 @@ class RunFiles:
         reading: Reading,
         paths: Sequence[str],
         datasets: Sequence[Dataset],
+        *,
+        beside: Sequence[str] = (),
+        baseline: bool = False,
     ) -> None:
-        self._session, self._reading = session, reading
-        self._names = system_names(paths)
+        self._session, self._reading, self._baseline = session, reading, baseline
+        names = system_names([*paths, *beside])
+        self._names = {path: names[path] for path in paths}
         self._files: dict[str, RunFile] = {}
         self._homes: dict[str, list[Dataset]] = {}
-        only = datasets[0].qrels if len(datasets) == 1 else None
+        only = datasets[0] if len(datasets) == 1 else None
         for path in self._names:
             if not _is_per_dataset(path):
                 with session.attempt(path):
-                    file = self._files[path] = reading.read(path, only)
+                    file = self._files[path] = self._read(path, only)
                     homes = [dataset for dataset in datasets if _share_a_query(file, dataset)]
                     self._homes[path] = homes or list(datasets[:1])
 
@@ -174,7 +222,14 @@ class RunFiles:
             # the data set's name stands in the report already
             system = system_names([place])[place] if PLACEHOLDER in name else name
             place = str(run_of(dataset, place)) if dataset.subset else place
-            yield place, system, self._reading.read(place, dataset.qrels)
+            yield place, system, self._read(place, dataset)
+
+    def _read(self, path: str, dataset: Dataset | None) -> RunFile:
+        qrels = None if dataset is None else dataset.qrels
+        if not self._baseline:
+            return self._reading.read(path, qrels)
+        judged = {} if dataset is None else dataset.provenance.get("qrels", {})
+        return self._reading.read_baseline(path, qrels, judged)
 
 
 def _is_per_dataset(path: str) -> bool:

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,7 @@ class Session:
     ----------
     options : mapping
         The options of the command: where to write (:data:`DOCUMENTS`), and ``quiet, ascii_only,
-        strict, playground``.
+        strict, playground, curve``.
     """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
@@ -53,6 +54,7 @@ class Session:
         self._plays = bool(options["playground"]) and self._targets["html_to"] is not None
         self._ascii_only = bool(options["ascii_only"])
         self._strict = bool(options["strict"])
+        self._curve = bool(options.get("curve"))
         # what the user has answered with an option is no reason to refuse
         answered = {"W-DEPTH", "W-EXCLUDED"} | (
             {"W-SELF-MATCHES"} if was_chosen("keep_self") else set()
@@ -81,21 +83,27 @@ class Session:
         measures: Iterable[Any],
         config: GateConfig,
         corpus_ids: Iterable[str] | None = None,
-    ) -> None:
-        """Grade one evaluation by each measure."""
-        name = _name(evaluation)
+    ) -> bool:
+        """Grade one evaluation by each measure; say whether none was refused."""
+        name, refused = _name(evaluation), len(self.outcome.errors)
         with self.attempt(name):
             self.check(evaluation.system, evaluation.notes)
             for measure in measures:
                 with self.attempt(f"{name}, {measure}"):
                     report = self.grade_one(evaluation, measure, config)
                     self._play(evaluation, report, config, corpus_ids)
+        return len(self.outcome.errors) == refused
 
     def grade_one(self, evaluation: Evaluation, measure: Any, config: GateConfig) -> GateReport:
         """Grade one evaluation by one measure; a refusal is the caller's matter."""
         from falsify_adapters.gate import run_gate
 
-        return self.add(run_gate(evaluation, measure, config))
+        report = run_gate(evaluation, measure, config)
+        if self._curve and report.role == "run":
+            from falsify_adapters.gate import calibration_curve
+
+            report = replace(report, curve=calibration_curve(evaluation, measure, config))
+        return self.add(report)
 
     def add(self, report: GateReport) -> GateReport:
         """Take a gate report in; a refusal is the caller's matter."""
@@ -104,6 +112,12 @@ class Session:
         self.outcome.reports.append(report)
         self._warn(report)
         return report
+
+    def add_beside(self, report: Any, name: str) -> None:
+        """Take in a report of another kind with warnings; a refusal is the caller's matter."""
+        self.check(name, report.warnings)
+        self.outcome.reports.append(report)
+        self._tell(report.warnings, name)
 
     def _play(
         self,
@@ -154,14 +168,18 @@ class Session:
         complain(f"error: {text}" if said else f"error: {name}: {text}")
 
     def _warn(self, report: GateReport) -> None:
+        if report.role == "run":
+            self._tell(report.warnings, report.system)
+
+    def _tell(self, notes: Iterable[Note], system: str) -> None:
         # on one screen the report itself shows the warnings
         same_screen = sys.stderr.isatty() and sys.stdout.isatty() and self._prints_table
-        if self.quiet or same_screen or report.role != "run":
+        if self.quiet or same_screen:
             return
-        for note in report.warnings:
-            if (report.system, str(note)) not in self._told:
-                self._told.add((report.system, str(note)))
-                complain(f"warning: {note} [{report.system}]")
+        for note in notes:
+            if (system, str(note)) not in self._told:
+                self._told.add((system, str(note)))
+                complain(f"warning: {note} [{system}]")
 
     @property
     def _prints_table(self) -> bool:

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from falsify_adapters.cli.command import EXIT_STATUS_HELP, Command
+from falsify_adapters.cli.dependence import Grouping, Judged, queries_of
 from falsify_adapters.cli.grading import Session, run_session, system_names
 from falsify_adapters.cli.options import (
     READING,
     chosen_measures,
     gate_config,
     grading_options,
+    looking_options,
     option,
     reading_options,
     writing_options,
 )
 from falsify_adapters.cli.reading import Reading, joined
+from falsify_adapters.cli.second_looks import SecondLooks
+
+if TYPE_CHECKING:
+    from falsify_adapters.dependence import Dependence
+    from falsify_adapters.evaluation import Evaluation
+    from falsify_adapters.readers import QrelsFile, RunFile
 
 
 @click.command(
@@ -40,6 +49,7 @@ from falsify_adapters.cli.reading import Reading, joined
 @option(READING, "--controls", is_flag=True, help="Also grade four systems of known verdict.")
 @reading_options(keep_self=True)
 @grading_options
+@looking_options
 @writing_options
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:
@@ -55,28 +65,62 @@ def main(context: click.Context, /, **options: Any) -> None:
 
 
 def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
-    from falsify_adapters.evaluation import Evaluation
     from falsify_adapters.readers import read_qrels
 
     measures, config = chosen_measures(options), gate_config(options)
-    reading = Reading.from_options(options)
+    reading, grouping = Reading.from_options(options), Grouping.from_options(options)
     judged = read_qrels(options["qrels"])
-    benchmark = options["benchmark"] or system_names([options["qrels"]])[options["qrels"]]
-    graded = None
-    for path, name in system_names(options["runs"]).items():
+    inputs = _Inputs(
+        judged,
+        reading,
+        benchmark=options["benchmark"] or system_names([options["qrels"]])[options["qrels"]],
+        dependence=grouping.of(
+            Judged(judged.frame, lambda: queries_of(options["queries"]), judged.order)
+        ),
+    )
+    looks = SecondLooks(session, options, measures, config)
+    baseline = [options["baseline"]] if options["baseline"] else []
+    names = system_names([*options["runs"], *baseline])
+    first, accepted = None, []
+    for path in dict.fromkeys(options["runs"]):
         with session.attempt(path):
-            file = reading.read(path, judged.frame)
-            evaluation = Evaluation.create(
-                file.frame,
-                judged.frame,
-                **reading.joining,
-                notes=judged.notes,
-                system=name,
-                benchmark=benchmark,
-                provenance={"qrels": dict(judged.provenance)},
-            )
-            evaluation = joined(file, evaluation)
-            session.grade(evaluation, measures, config)
-            graded = graded or evaluation
-    if options["controls"] and graded is not None:
-        session.grade_controls(graded, measures, config, None)
+            evaluation = inputs.evaluate(reading.read(path, judged.frame), names[path])
+            first = first or evaluation
+            if session.grade(evaluation, measures, config):
+                accepted.append(evaluation)
+                looks.look(evaluation)
+    for path in baseline:
+        with session.attempt(path):
+            file = reading.read_baseline(path, judged.frame, judged.provenance)
+            evaluation = inputs.evaluate(file, names[path], role="baseline")
+            if path in options["runs"] or session.grade(evaluation, measures, config):
+                looks.compare(evaluation, accepted)
+    if options["controls"] and first is not None:
+        session.grade_controls(first, measures, config, None)
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """What all runs of one call share."""
+
+    judged: QrelsFile
+    reading: Reading
+    benchmark: str
+    dependence: Dependence | None
+
+    def evaluate(self, file: RunFile, system: str, **names: Any) -> Evaluation:
+        """Join one run to the qrels."""
+        from falsify_adapters.evaluation import Evaluation
+
+        evaluation = Evaluation.create(
+            file.frame,
+            self.judged.frame,
+            **self.reading.joining,
+            notes=self.judged.notes,
+            system=system,
+            benchmark=self.benchmark,
+            dependence=self.dependence,
+            provenance={"qrels": dict(self.judged.provenance)},
+            **names,
+        )
+        return joined(file, evaluation)

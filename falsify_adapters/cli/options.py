@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 READING, GRADING, WRITING = "What is graded", "How it is graded", "What comes out"
+LOOKING = "Queries that hang together, other judgements, a second system"
 
 
 class Tau(click.ParamType):  # type: ignore[type-arg,unused-ignore]  # generic since click 8.4
@@ -147,6 +148,51 @@ def gate_options(function: Decorated) -> Decorated:
             is_flag=True,
             help="Also ask for tau above the best constant ranking.",
         ),
+        option(
+            GRADING,
+            "--curve",
+            is_flag=True,
+            help="Also grade subsamples of the queries.",
+        ),
+    )(function)
+
+
+def looking_options(function: Decorated) -> Decorated:
+    """Declare how queries hang together, and what else a run is compared with."""
+    return _stack(
+        option(
+            LOOKING,
+            "--clusters",
+            metavar="FILE|COLUMN|auto",
+            help="Queries that vary together; auto: by their texts.",
+        ),
+        option(
+            LOOKING,
+            "--blocks",
+            metavar="N[:COLUMN]",
+            help="N queries in a row vary together.",
+        ),
+        option(
+            LOOKING,
+            "--strata",
+            metavar="FILE|COLUMN|gold-count",
+            help="Null A permutes inside these only.",
+        ),
+        option(
+            LOOKING,
+            "--queries",
+            metavar="FILE",
+            help="Texts and columns of the queries: JSON lines.",
+        ),
+        option(LOOKING, "--by-grade", is_flag=True, help="Also grade at each grade threshold."),
+        option(
+            LOOKING,
+            "--alt-qrels",
+            multiple=True,
+            metavar="FILE",
+            help="Other judgements, repeatable: does the verdict hold?",
+        ),
+        option(LOOKING, "--baseline", metavar="RUN", help="Compare every run with this one."),
     )(function)
 
 

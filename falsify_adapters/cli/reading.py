@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from falsify_adapters.errors import UsageError
+from falsify_adapters.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from falsify_adapters.evaluation import Evaluation
     from falsify_adapters.readers import RunFile
+
+#: Bytes from which on a run file is read only as deep as the measures look.
+LARGE_FILE = 32 * 2**20
+#: The warnings about ids look at so many documents per query.
+LOOKED_AT = 10
 
 
 @dataclass(frozen=True)
@@ -22,7 +28,9 @@ class Reading:
     Parameters
     ----------
     ranking : mapping
-        What ``read_run`` is told: ``depth``, ``score_order``, ``rank_from_column``.
+        What ``read_run`` is told: ``score_order``, ``rank_from_column``.
+    depth, large_depth : int or None
+        How deep runs are read, and how deep large files are: as the measures look.
     chunks : str or None
         What of a document's id only names its chunk.
     joining : mapping
@@ -31,6 +39,8 @@ class Reading:
     """
 
     ranking: Mapping[str, Any]
+    depth: int | None
+    large_depth: int | None
     chunks: str | None
     joining: Mapping[str, Any]
 
@@ -42,9 +52,13 @@ class Reading:
             if options[name] is not None and options[name] < 1:
                 option = f"--{name.replace('_', '-')}"
                 raise UsageError(f"{option} must be at least 1", found=str(options[name]))
+        depth = None if options["top_k"] is None else options["top_k"] + 1
+        # what may be left out, put together or refused must be seen first
+        whole = options["chunks"] or options["exclude"] or options["strict"]
         return cls(
+            depth=None if whole else depth,
+            large_depth=None if whole else depth or _measures_depth(options),
             ranking={
-                "depth": _depth(options),
                 "score_order": options["score_order"],
                 "rank_from_column": options["rank_from_column"],
             },
@@ -65,30 +79,44 @@ class Reading:
         from falsify_adapters.adapters.files import read_run_beside
         from falsify_adapters.readers import read_run
 
+        depth = self.large_depth if _is_large(path) else self.depth
         if qrels is None:
-            file = read_run(path, **self.ranking)
+            file = read_run(path, depth=depth, **self.ranking)
         else:
-            file = read_run_beside(path, qrels, **self.ranking)
+            file = read_run_beside(path, qrels, depth=depth, **self.ranking)
         if self.chunks is None:
             return file
         from falsify_adapters.chunks import best_chunks
 
         return replace(file, frame=best_chunks(file.frame, self.chunks))
 
+    def read_baseline(
+        self, path: str, qrels: pd.DataFrame | None, judged: Mapping[str, Any]
+    ) -> RunFile:
+        """Read the run to compare with; a stored score is refused as such.
 
-def _depth(path: str, options: Mapping[str, Any]) -> int | None:
-    """Return how deep a run must be read, if that is known and worth it."""
-    if options["chunks"] is not None or options["exclude"] is not None or options["strict"]:
-        return None
-    own = 0 if options["keep_self"] else 1  # the query's own document may have to go
-    if options["top_k"] is not None:
-        return int(options["top_k"]) + own
-    if not _is_large(path) or options["corpus_size"] is None:
+        `judged` is where the qrels came from.
+        """
+        from falsify_adapters.adapters.files import refuse_stored_score
+
+        try:
+            return self.read(path, qrels)
+        except InputError:
+            refuse_stored_score(path, judged)
+            raise
+
+
+def _measures_depth(options: Mapping[str, Any]) -> int | None:
+    """Return how deep the measures look, and one more: the query's own document may have to go.
+
+    None where all documents count: for a measure without cutoff, or to estimate the corpus size.
+    """
+    if options["corpus_size"] is None and "dataset" not in options:
         return None
     from falsify_adapters.measures import measure_depth, parse_measure
 
     depths = [measure_depth(parse_measure(measure)) for measure in options["measure"]]
-    return None if None in depths else max(LOOKED_AT, *depths) + own
+    return None if None in depths else max([LOOKED_AT, *filter(None, depths)]) + 1
 
 
 def _is_large(path: str) -> bool:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from falsify_adapters.blind import Best, best_constant, each_query
 from falsify_adapters.bounds import Attainable, attainable
-from falsify_adapters.coded import Coded, code
+from falsify_adapters.coded import Coded, code, segment_sums
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import FloatArray, IntArray
 from falsify_adapters.gate.distinct import coinciding_nulls
@@ -49,7 +49,7 @@ from falsify_adapters.results import NULLS, GateConfig, NullResult, Verdict
 
 #: Largest difference between a kernel and ir-measures that is rounding.
 KERNEL_TOLERANCE = 1e-9
-#: Queries from which on equal influence values are taken for what they are.
+#: Queries (clusters, blocks) from which on equal influence values are taken for what they are.
 ENOUGH_EQUAL = 20
 
 
@@ -85,6 +85,8 @@ class Graded:
         The nulls, grouped by expectation.
     fell_back : bool
         Whether a fast kernel disagreed with ir-measures.
+    units : Units
+        What was resampled and permuted together.
     """
 
     coded: Coded
@@ -101,6 +103,7 @@ class Graded:
     definition_1: bool
     expectations: tuple[tuple[str, ...], ...]
     fell_back: bool
+    units: Units
 
     @property
     def score(self) -> float:
@@ -176,6 +179,21 @@ class Units:
             block_length=known.block_length,
         )
 
+    def part(self, queries: IntArray) -> Units:
+        """Return the units of some of the queries (ascending), numbered afresh."""
+        order = self.order
+        if order is not None:
+            number = np.full(len(order), -1)
+            number[queries] = np.arange(len(queries))
+            order = number[order]
+            order = order[order >= 0]
+        return Units(
+            cluster=_renumbered(self.cluster, queries),
+            order=order,
+            stratum=_renumbered(self.stratum, queries),
+            block_length=self.block_length,
+        )
+
     def resampling(self, influence: FloatArray) -> tuple[FloatArray, int | None, float | None]:
         """Return what :func:`bootstrap_t` resamples: units, how many, and their largest share."""
         if self.cluster is not None:
@@ -185,9 +203,31 @@ class Units:
             return block_units(influence, self.order, self.block_length)
         return influence, None, None
 
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Return the sum of values, shape (n_queries,), over each cluster, or block in time.
+
+        Blocks do not overlap here; the last one takes the queries that are left over.
+        """
+        if self.cluster is not None:
+            return segment_sums(values, self.cluster, self.count(len(values)))
+        if self.order is None:
+            return values
+        starts = np.arange(self.count(len(values))) * self.block_length
+        return np.add.reduceat(values[self.order], starts)
+
+    def count(self, n_queries: int) -> int:
+        """Return how many groups of queries vary on their own."""
+        if self.cluster is not None:
+            return int(self.cluster.max()) + 1
+        return n_queries if self.order is None else n_queries // self.block_length
+
     def largest(self) -> int:
         """Return how many queries at most vary together."""
         return self.block_length if self.cluster is None else int(np.bincount(self.cluster).max())
+
+
+def _renumbered(group: IntArray | None, queries: IntArray) -> IntArray | None:
+    return None if group is None else np.unique(group[queries], return_inverse=True)[1]
 
 
 def judge(
@@ -223,15 +263,16 @@ def judge(
         standard_errors=errors,
         ceiling=ceiling,
         tau=tau,
-        **_decision(nulls, own, ceiling, tau, config),
+        **_decision(nulls, own, units, ceiling, tau, config),
         expectations=coinciding_nulls(coded, kernel, config, stratified=units.stratum is not None),
         fell_back=fell_back,
+        units=units,
     )
 
 
 def at_tau(graded: Graded, tau: float, config: GateConfig) -> Graded:
     """Judge the same deltas and intervals at another threshold; nothing is drawn again."""
-    settled = _settled(graded.coded, graded.standard_errors)
+    settled = _settled(graded.coded, graded.units, graded.standard_errors)
     nulls = {
         name: replace(
             null,
@@ -241,19 +282,20 @@ def at_tau(graded: Graded, tau: float, config: GateConfig) -> Graded:
         )
         for name, null in graded.nulls.items()
     }
-    decision = _decision(nulls, graded.own, graded.ceiling, tau, config)
+    decision = _decision(nulls, graded.own, graded.units, graded.ceiling, tau, config)
     return replace(graded, nulls=nulls, tau=tau, **decision)
 
 
 def _decision(
     nulls: dict[str, NullResult],
     own: FloatArray,
+    units: Units,
     ceiling: tuple[Best, float] | None,
     tau: float,
     config: GateConfig,
 ) -> dict[str, Any]:
     """Return the fields of :class:`Graded` that depend on nothing but figures and threshold."""
-    verdict, reason = gate_verdict(nulls, len(own), tau, config)
+    verdict, reason = gate_verdict(nulls, units.count(len(own)), tau, config)
     closed = any(null.attainable < tau for null in nulls.values())
     if ceiling is not None and not closed:
         best, room = ceiling
@@ -267,10 +309,10 @@ def _decision(
     }
 
 
-def _settled(coded: Coded, standard_errors: dict[str, float]) -> dict[str, bool]:
+def _settled(coded: Coded, units: Units, standard_errors: dict[str, float]) -> dict[str, bool]:
     """Say for each null whether its interval means anything: equal values on few queries do not."""
-    n = coded.n_queries
-    enough = n > 1 and (n >= ENOUGH_EQUAL or coded.same_rankings())
+    n = units.count(coded.n_queries)
+    enough = n >= ENOUGH_EQUAL or coded.same_rankings()
     return {name: n > 1 and (enough or error > 0) for name, error in standard_errors.items()}
 
 
@@ -313,23 +355,9 @@ def _compare(
     delta = np.array([_rounded(score - draws[name].mean) for name in NULLS])
     error = np.array([draws[name].mean_error for name in NULLS])
     influence = np.stack([draws[name].influence for name in NULLS], axis=1)
-    resampled, n_drawn, largest_share = units.resampling(influence)
-    low, high, standard_error = bootstrap_t(
-        resampled,
-        delta,
-        error,
-        alpha=config.alpha_each,
-        n_boot=config.n_boot,
-        seed=config.seed,
-        n_drawn=n_drawn,
-        largest_share=largest_share,
-    )
-    # a null scores at least 0, so no delta exceeds the score
-    low = np.maximum(low, -1.0)
-    independent = len(own) / units.largest()
-    high = np.minimum(high, mean_ceiling(score, independent, config.alpha_each))
+    low, high, standard_error = intervals(influence, delta, error, score, units, config)
     errors = dict(zip(NULLS, standard_error.tolist(), strict=True))
-    settled = _settled(coded, errors)
+    settled = _settled(coded, units, errors)
     best = {**reach.delta, "C": reach.best_score - draws["C"].mean}
     results = {}
     for i, name in enumerate(NULLS):
@@ -352,6 +380,32 @@ def _compare(
             trials=draw.trials,
         )
     return results, errors
+
+
+def intervals(
+    influence: FloatArray,
+    delta: FloatArray,
+    error: FloatArray,
+    score: float,
+    units: Units,
+    config: GateConfig,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the ends of the deltas' intervals and their standard errors, units resampled."""
+    resampled, n_drawn, largest_share = units.resampling(influence)
+    low, high, standard_error = bootstrap_t(
+        resampled,
+        delta,
+        error,
+        alpha=config.alpha_each,
+        n_boot=config.n_boot,
+        seed=config.seed,
+        n_drawn=n_drawn,
+        largest_share=largest_share,
+    )
+    # a null scores at least 0, so no delta exceeds the score
+    independent = len(influence) / units.largest()
+    high = np.minimum(high, mean_ceiling(score, independent, config.alpha_each))
+    return np.maximum(low, -1.0), high, standard_error
 
 
 def _rounded(delta: float) -> float:

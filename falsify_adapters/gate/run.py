@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 
 import pandas as pd
@@ -13,10 +14,12 @@ from falsify_adapters.gate.companion import strict_companion
 from falsify_adapters.gate.fifth_line import fifth_line
 from falsify_adapters.gate.grading import Graded, grade
 from falsify_adapters.gate.tie_range import tie_extremes
+from falsify_adapters.gate.together import dependence_notes, dependence_of
 from falsify_adapters.gate.verdicts import verdict_under_ties
 from falsify_adapters.gate.warnings import gate_notes
 from falsify_adapters.measures import Measure, parse_measure
-from falsify_adapters.results import NULLS, GateConfig, GateReport
+from falsify_adapters.power import NO_POWER, power_of, power_sentence
+from falsify_adapters.results import NULLS, GateConfig, GateReport, Power
 
 
 def run_gate(
@@ -65,7 +68,16 @@ def run_gate(
     extremes = tie_extremes(evaluation, parsed, main, config)
     ties = extremes.range() if extremes else None
     verdict, reason = verdict_under_ties(main.verdict, main.reason, ties)
-    notes = [*evaluation.notes, *gate_notes(main, companion, ties, config)]
+    power = None
+    if verdict == "UNDER-NS":
+        power = _power(main, config)
+        reason = _with_power(reason, power, main)
+    dependence = dependence_of(evaluation, main, config)
+    notes = [
+        *evaluation.notes,
+        *gate_notes(main, companion, ties, config),
+        *dependence_notes(dependence),
+    ]
     answered = is_among(evaluation.query_ids, evaluation.run["query_id"].cat.categories)
     return GateReport(
         role=evaluation.role,
@@ -95,7 +107,21 @@ def run_gate(
         settings=asdict(config),
         provenance=evaluation.provenance,
         per_query=_per_query(evaluation, main),
+        power=power,
+        dependence=dependence,
     )
+
+
+def _power(main: Graded, config: GateConfig) -> Power:
+    if main.closed:
+        return NO_POWER
+    return power_of(main.nulls, main.standard_errors, len(main.own), main.tau, config)
+
+
+def _with_power(reason: str, power: Power, main: Graded) -> str:
+    attainable = main.nulls[power.null].attainable if power.null else math.nan
+    sentence = power_sentence(power, len(main.own), attainable)
+    return f"{reason}; {sentence}" if sentence else reason
 
 
 def _per_query(evaluation: Evaluation, main: Graded) -> pd.DataFrame:

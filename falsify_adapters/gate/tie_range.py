@@ -12,6 +12,10 @@ from falsify_adapters.resampling import ROUNDING
 from falsify_adapters.results import GateConfig, Ties
 from falsify_adapters.ties import reordered, tied_queries
 
+#: Measures without a kernel for which brute force found no better order than the higher grade
+#: first (tests/test_tie_orders.py).
+GRADE_FIRST_IS_BEST = frozenset({"Compat", "IPrec", "SetAP", "SetF", "SetP"})
+
 
 @dataclass(frozen=True, eq=False)
 class TieExtremes:
@@ -23,11 +27,14 @@ class TieExtremes:
         Queries with ties that reach into the cutoff.
     worst, best : Graded
         The two grades.
+    exact : bool
+        Whether these orders are known to be the worst and the best for the measure.
     """
 
     queries: int
     worst: Graded
     best: Graded
+    exact: bool = True
 
     def range(self) -> Ties:
         """Return what the report shows of them."""
@@ -37,6 +44,7 @@ class TieExtremes:
             high_score=self.best.score,
             low_verdict=self.worst.verdict,
             high_verdict=self.best.verdict,
+            exact=self.exact,
         )
 
     def at_tau(self, tau: float, config: GateConfig) -> TieExtremes:
@@ -57,11 +65,13 @@ def tie_extremes(
         return None
     # the two extreme orders need a verdict, not precise trials; the kernel was checked already
     rough = replace(config, n_trials=max(config.least_trials, config.n_trials // 10))
-    units, graded = Units.of(evaluation), []
+    gain = main.kernel.gain if main.kernel.closed_form else None
+    units, graded = Units.of(evaluation), {}
     for towards in ("worst", "best"):
-        run = reordered(evaluation.run, evaluation.qrels, towards)
+        run = reordered(evaluation.run, evaluation.qrels, towards, gain)
         coded = coded_for(run, evaluation.qrels, evaluation, measure)
         own = own_scores(coded, main.kernel)
         moved = abs(float(own.mean()) - main.score) > ROUNDING
-        graded.append(judge(coded, main.kernel, own, units, rough) if moved else main)
-    return TieExtremes(queries, *graded)
+        graded[towards] = judge(coded, main.kernel, own, units, rough) if moved else main
+    exact = main.kernel.closed_form or measure.NAME in GRADE_FIRST_IS_BEST
+    return TieExtremes(queries, graded["worst"], graded["best"], exact)

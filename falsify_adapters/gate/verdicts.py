@@ -18,11 +18,14 @@ def null_verdict(delta: float, low: float, high: float, tau: float, config: Gate
 
 def gate_verdict(
     nulls: dict[str, NullResult],
-    n_queries: int,
+    n_units: int,
     tau: float,
     config: GateConfig,
 ) -> tuple[Verdict, str]:
-    """Return the gate's verdict and the sentence that says why."""
+    """Return the gate's verdict and the sentence that says why.
+
+    `n_units` is the number of queries, of clusters or of blocks of them.
+    """
     closed = [name for name in NULLS if nulls[name].attainable < tau]
     if closed:
         most = min(nulls[name].attainable for name in closed)
@@ -30,8 +33,8 @@ def gate_verdict(
             f"no system can pass here: against {names(closed)} the largest delta that any ranking"
             f" can reach is {most:.4f}, below tau = {tau:g}"
         )
-    if n_queries == 1:
-        return "UNDER-NS", "one query cannot tell a system from luck"
+    if n_units == 1:
+        return "UNDER-NS", "one query, or one cluster of them, cannot tell a system from luck"
     failed = [name for name in NULLS if nulls[name].verdict == "FAIL"]
     if failed:
         return "FAIL", _why_failed(failed, nulls, tau, config)

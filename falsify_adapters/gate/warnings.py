@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from falsify_adapters.gate.grading import Graded
 from falsify_adapters.gate.verdicts import names
 from falsify_adapters.notes import Note
-from falsify_adapters.resampling import ROUNDING
-from falsify_adapters.results import Companion, GateConfig, Ties
+from falsify_adapters.resampling import ROUNDING, effective_queries
+from falsify_adapters.results import NULLS, Companion, GateConfig, Ties
 
 #: Below so many queries the self-pairs of null A are worth a word.
 SMALL_N = 100
+#: An interval that rests on fewer queries covers less often than it says (docs/studies).
+FEW_EVENTS = 5.0
 #: How far an interval's end moves between seeds, in standard errors, with 1,000 resamples.
 SEED_WOBBLE = 0.15
 
@@ -23,7 +27,9 @@ def gate_notes(
     """Return the warnings of one graded run."""
     return [
         *_about_benchmark(main),
+        *_about_tau(main, config),
         *_about_queries(main, config),
+        *_about_events(main, config),
         *_about_resampling(main, config),
         *_about_ties(main, ties),
         *_about_companion(companion),
@@ -34,12 +40,7 @@ def _about_benchmark(main: Graded) -> Iterator[Note]:
     if main.fell_back:
         message = "the fast kernel disagreed with ir-measures, which was used instead"
         yield Note("W-FALLBACK", message)
-    if len(main.coded.set_query) == 1:
-        yield Note(
-            "W-BENCHMARK-DEGENERATE",
-            f"{len(main.own)} queries share {main.coded.gold_count.max()} relevant document(s):"
-            " no ranking can show that it read the query",
-        )
+    yield from degenerate_benchmark(main)
     if any(null.attainable < main.tau for null in main.nulls.values()):
         yield Note("W-UNREACHABLE", main.reason)
     same = [names(list(group)) for group in main.expectations if len(group) > 1]
@@ -48,6 +49,32 @@ def _about_benchmark(main: Graded) -> Iterator[Note]:
             "W-COINCIDING-NULLS",
             f"{', '.join(same)} have the same expectation on this benchmark: the four nulls test"
             f" {len(main.expectations)} numbers, not four",
+        )
+
+
+def _about_tau(main: Graded, config: GateConfig) -> Iterator[Note]:
+    if config.tau == "auto":
+        source = max(NULLS, key=lambda name: main.nulls[name].luck_margin)
+        margin = main.nulls[source].luck_margin
+        why = (
+            f"the luck margin of null {source}"
+            if margin >= main.tau
+            else f"the least that auto takes; the largest luck margin is {margin:.4f}"
+        )
+        yield Note(
+            "W-TAU-AUTO",
+            f"tau = {main.tau:.4f} was computed from this benchmark and this run ({why}), not set"
+            " before benchmarking: two runs may get two thresholds",
+        )
+
+
+def degenerate_benchmark(main: Graded) -> Iterator[Note]:
+    """Warn if all queries have the same relevant documents."""
+    if len(main.coded.set_query) == 1:
+        yield Note(
+            "W-BENCHMARK-DEGENERATE",
+            f"{len(main.own)} queries share {main.coded.gold_count.max()} relevant document(s):"
+            " no ranking can show that it read the query",
         )
 
 
@@ -68,6 +95,21 @@ def _about_queries(main: Graded, config: GateConfig) -> Iterator[Note]:
                 f"{n} queries cannot exclude a system that wins rarely: below {enough} queries a"
                 f" FAIL may hide wins on a share {main.tau:g} of all queries",
             )
+
+
+def _about_events(main: Graded, config: GateConfig) -> Iterator[Note]:
+    if config.decision == "point" or len(main.own) < 2 or main.coded.same_rankings():
+        return
+    influence = np.stack([main.draws[name].influence for name in NULLS], axis=1)
+    resting = dict(zip(NULLS, effective_queries(influence).tolist(), strict=True))
+    few = [name for name, count in resting.items() if count < FEW_EVENTS]
+    if few:
+        least = min(resting[name] for name in few)
+        yield Note(
+            "W-RARE-EVENTS",
+            f"the interval of {names(few)} rests on about {least:.0f} of {len(main.own)} queries"
+            " (scores are nearly all alike): it may cover the true delta less often than it says",
+        )
 
 
 def _about_resampling(main: Graded, config: GateConfig) -> Iterator[Note]:
@@ -91,10 +133,16 @@ def _about_resampling(main: Graded, config: GateConfig) -> Iterator[Note]:
 def _about_ties(main: Graded, ties: Ties | None) -> Iterator[Note]:
     # ties that move nothing stand in the report's figures, without a warning
     if ties is not None and ties.high_score - ties.low_score >= ROUNDING:
+        unsure = (
+            ""
+            if ties.exact
+            else " (with the higher grades last or first, which is not known to be the worst and"
+            " the best order for this measure)"
+        )
         yield Note(
             "W-TIES",
             f"ties in the top ranks of {ties.queries} of {len(main.own)} queries: the score lies"
-            f" between {ties.low_score:.4f} and {ties.high_score:.4f}",
+            f" between {ties.low_score:.4f} and {ties.high_score:.4f}{unsure}",
         )
 
 

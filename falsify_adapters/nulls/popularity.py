@@ -140,11 +140,12 @@ class Pool:
 
     @cached_property
     def last_draw(self) -> IntArray:
-        """Draws after which each query's gold set is complete, but for about one case in a million.
+        """Draws after which each query's gold set is complete, but for rare cases.
 
         Mean plus five standard deviations (and three) of the number of draws until m documents
-        are distinct (classical occupancy). What is lost beyond it is a thousandth of the trials'
-        own standard error.
+        are distinct (classical occupancy). Of a pool of many documents about one case in a million
+        needs more, of a skewed pool of a dozen up to three in a thousand; their gold sets then
+        lack their last document, which moves a mean by far less than the trials' standard error.
         """
         classes, size = np.unique(self.weight, return_counts=True)
         kinds, first, which = np.unique(

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from falsify_adapters.errors import InputError, UsageError
@@ -56,11 +57,20 @@ class RunFile:
 
 @dataclass(frozen=True)
 class QrelsFile:
-    """Qrels read from a file; the fields are those of :class:`RunFile`."""
+    """Qrels read from a file; the first fields are those of :class:`RunFile`.
+
+    Parameters
+    ----------
+    frame, notes, provenance
+        As there.
+    order : tuple of str
+        The queries in the order of their first appearance in the file.
+    """
 
     frame: pd.DataFrame = field(repr=False)
     notes: tuple[Note, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
+    order: tuple[str, ...] = field(default=(), repr=False)
 
 
 def read_run(
@@ -157,7 +167,8 @@ def read_qrels(
     """
     reader = _QrelsReader(label_of(source))
     frame, provenance = _read(source, "qrels", format, reader)
-    return QrelsFile(frame, _final_notes(reader, notes), provenance)
+    order = tuple(map(str, reader.rows.queries))
+    return QrelsFile(frame, _final_notes(reader, notes), provenance, order)
 
 
 def read_exclusions(source: Source) -> pd.DataFrame:

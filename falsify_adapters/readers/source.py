@@ -59,6 +59,9 @@ _MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 
+#: Bytes by which compression and encoding are known.
+MAGIC = 16
+
 
 class Content:
     """An opened source: its head for guessing, then its lines or all of it, once.
@@ -82,13 +85,13 @@ class Content:
         self.label = label
         self.name = Path(label).name
         self._hash = hashlib.sha256()
-        start = stream.peek(8)
+        start = stream.peek(MAGIC)
         self.compression = _compression(start)
         self._raw = cast(_Raw, stream.raw)
         plain = _decompressed(stream, self.compression, label)
         blocks = self._blocks(plain)
         first = next(blocks, b"")
-        while 0 < len(first) < 16:  # a FIFO may give its bytes one by one
+        while 0 < len(first) < MAGIC:  # what is unpacked may come in small pieces too
             more = next(blocks, b"")
             if not more:
                 break
@@ -245,6 +248,12 @@ class _Raw(io.RawIOBase):
         data = self.stream.read(len(buffer))
         if isinstance(data, str):
             raise UsageError("the file is open as text", hint="open it in binary mode, with 'rb'")
+        # a pipe may give its bytes one by one, and a format is known by its first few
+        while self.position == 0 and 0 < len(data) < MAGIC:
+            more = self.stream.read(len(buffer) - len(data))
+            if not more:
+                break
+            data += more
         if not data:
             return 0
         buffer[: len(data)] = data

@@ -17,6 +17,7 @@ from falsify_adapters.errors import MissingExtraError
 from falsify_adapters.playground import PREDICTORS, SHARES, Playground, Point, report_key
 from falsify_adapters.report import svg
 from falsify_adapters.report.averages import MacroAverage
+from falsify_adapters.report.beside import dependence_lines, sheets
 from falsify_adapters.report.groups import by_benchmark, title
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.report.text import number, printable, share, shorten
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Longer names are cut in their middle, except where they are given in full.
 LONGEST_NAME = 64
+#: Kinds of reports that have tables of their own.
+IN_SHEETS = frozenset({"comparison", "grades", "judgements"})
 #: How many of the worst queries are named.
 WORST = 10
 
@@ -81,8 +84,11 @@ def to_html(outcome: Outcome) -> str:
         matrix=_Matrix(groups) if len(groups) > 1 else None,
         averages=[r for r in outcome.reports if isinstance(r, MacroAverage)],
         others=[
-            _other(r) for r in outcome.reports if not isinstance(r, (GateReport, MacroAverage))
+            _other(r)
+            for r in outcome.reports
+            if not isinstance(r, (GateReport, MacroAverage)) and r.kind not in IN_SHEETS
         ],
+        sheets=list(sheets(outcome)),
         errors=outcome.errors,
         skipped=outcome.skipped,
         settings=_shared_settings(reports),
@@ -334,6 +340,9 @@ def _facts(report: GateReport) -> Iterator[tuple[str, str]]:
             f" {number(companion.score, 4)}: {companion.verdict}. {agrees}",
         )
     yield "Ties", _ties(report)
+    for line in dependence_lines(report):
+        kind, _, sentence = line.partition(": ")
+        yield kind, _sentence(sentence)
     does = "holds" if report.definition_1 else "does not hold"
     yield "Point rule", f"The plain rule, every delta at least tau, {does} (Definition 1)."
     same = report.distinct_nulls < len(NULLS)

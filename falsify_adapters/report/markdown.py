@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from falsify_adapters.audit import Audit
 from falsify_adapters.report.audits import audit_cells, audit_head, by_measure, ceiling_line
+from falsify_adapters.report.beside import Sheet, dependence_lines, sheets
 from falsify_adapters.report.groups import by_benchmark, title
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.report.scores import markdown as scores_markdown
@@ -23,6 +24,7 @@ def to_markdown(outcome: Outcome) -> str:
     groups = by_benchmark(outcome.gate_reports())
     sections = [_matrix(groups)] if len(groups) > 1 else []
     sections += [_section(group) for group in groups]
+    sections += [_sheet(sheet) for sheet in sheets(outcome)]
     audits = outcome.audits()
     if audits:
         sections += [_audit_section(measure, group) for measure, group in by_measure(audits)]
@@ -59,6 +61,23 @@ def _section(group: Sequence[GateReport]) -> str:
         "",
         *([ceiling_line(first.ceiling), ""] if first.ceiling is not None else []),
         *(f"- {escape(r.system)}: {r.verdict}. {escape(r.reason)}" for r in group),
+        *(f"- {escape(f'{r.system}: {line}')}" for r in group for line in dependence_lines(r)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _sheet(sheet: Sheet) -> str:
+    head, *rows = (
+        [escape(cell.replace("\n", " ")) for cell in row] for row in (sheet.head, *sheet.rows)
+    )
+    lines = [
+        f"**{escape(sheet.heading)}**",
+        "",
+        f"| {' | '.join(head)} |",
+        f"|{' --- |' + ' ---: |' * (len(head) - 1)}",
+        *(f"| {' | '.join(row)} |" for row in rows),
+        "",
+        *(f"- {escape(line)}" for line in sheet.below),
     ]
     return "\n".join(lines) + "\n"
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -18,12 +20,16 @@ from falsify_adapters.audit import Audit
 from falsify_adapters.report.audits import LEGEND as AUDIT_LEGEND
 from falsify_adapters.report.audits import audit_table, by_measure, ceiling_line, oddities
 from falsify_adapters.report.averages import MacroAverage
+from falsify_adapters.report.beside import Sheet, dependence_lines, sheets
 from falsify_adapters.report.groups import by_benchmark, title
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.report.scores import MOST_ROWS, tables
 from falsify_adapters.report.scores import Table as ScoreTable
 from falsify_adapters.report.text import number, plain_ascii, printable, share, shorten
 from falsify_adapters.results import NULLS, GateReport, NullResult
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The colours of verdicts; the marks and words say the same without them.
 STYLES = {"PASS": "bold green", "FAIL": "bold red", "UNDER-NS": "bold yellow"}
@@ -114,6 +120,8 @@ def to_terminal(
             _print_legend(console, reports, signs)
         for table in tables(outcome, most_rows=MOST_ROWS):
             _print_scores(console, table, signs)
+        for sheet in sheets(outcome):
+            _print_sheet(console, sheet, signs)
         if outcome.audits():
             _print_audits(console, outcome.audits(), signs)
         for skip in outcome.skipped:
@@ -140,9 +148,25 @@ def _print_group(
         _print_item(console, head, indent=1)
         for line in _remarks(report):
             _print_item(console, Text(signs.clean(line)), indent=3)
+        if report.curve is not None:
+            _print_curve(console, report.curve, signs)
     for code, message in _warnings(group):
         _print_item(console, Text.assemble((code, "yellow"), f"  {signs.clean(message)}"), indent=1)
     console.print()
+
+
+def _print_curve(console: Console, curve: pd.DataFrame, signs: Signs) -> None:
+    """Print how wide the intervals are, and what the verdict is, with fewer queries."""
+    many = int(curve["subsamples"].max())
+    title = f"Width of the intervals, and verdicts, of {many} subsamples of the queries:"
+    _print_item(console, Text(title), indent=3)
+    table = Table(box=signs.box, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    for head in ("queries", *NULLS, *STYLES):
+        table.add_column(head, justify="right", no_wrap=True)
+    for row in curve.to_dict("records"):
+        widths = [number(row[f"width_{name}"]) for name in NULLS]
+        table.add_row(f"{row['n_queries']}", *widths, *(f"{row[verdict]}" for verdict in STYLES))
+    console.print(Padding(table, (0, 0, 0, 5)))
 
 
 def _print_scores(console: Console, table: ScoreTable, signs: Signs) -> None:
@@ -164,6 +188,24 @@ def _print_scores(console: Console, table: ScoreTable, signs: Signs) -> None:
             )
         console.print(drawn)
     for line in table.below:
+        _print_item(console, Text(signs.clean(line)), indent=1)
+    console.print()
+
+
+def _print_sheet(console: Console, sheet: Sheet, signs: Signs) -> None:
+    _print_item(console, Text(signs.clean(sheet.heading), style="bold"))
+    table = Table(box=signs.box, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
+    table.add_column(signs.clean(sheet.head[0]), overflow="fold", min_width=8)
+    for name in sheet.head[1:]:
+        table.add_column("\n".join(map(signs.clean, name.split("\n"))), justify="right")
+    for row in sheet.rows:
+        # names are cut here and stand in full below the table
+        cells = [shorten(row[0], LONGEST_NAME), *row[1:]]
+        lines = [[signs.clean(line) for line in cell.split("\n")] for cell in cells]
+        table.add_row(*(Text("\n".join(cell), STYLES.get(cell[0], "")) for cell in lines))
+    console.print(table)
+    console.print()
+    for line in sheet.below:
         _print_item(console, Text(signs.clean(line)), indent=1)
     console.print()
 
@@ -243,6 +285,7 @@ def _remarks(report: GateReport) -> Iterator[str]:
             f" order the score lies between {number(ties.low_score, 4)} and"
             f" {number(ties.high_score, 4)}, and the verdict is {verdicts}."
         )
+    yield from dependence_lines(report)
     if report.definition_1 != (report.verdict == "PASS"):
         does = "holds" if report.definition_1 else "does not hold"
         yield f"The plain point rule, every difference at least tau, {does}."
@@ -316,7 +359,7 @@ def _print_legend(console: Console, reports: Sequence[GateReport], signs: Signs)
             " is a FAIL; else UNDER-NS."
         )
     _print_item(console, Text(rule))
-    if any(report.role != "run" for report in reports):
+    if any(report.role == "control" for report in reports):
         _print_item(
             console, Text("Controls show what the gate catches; they decide no exit status.")
         )

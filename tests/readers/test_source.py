@@ -117,6 +117,18 @@ def test_a_fifo(tmp_path: Path) -> None:
     assert len(found.frame) == 3
 
 
+@pytest.mark.parametrize("data", [RUN, gzip.compress(RUN), RUN.decode().encode("utf-16")])
+def test_a_stream_that_gives_one_byte_at_a_time(data: bytes) -> None:
+    class Slow(io.RawIOBase):
+        rest = data
+
+        def read(self, _: int = -1) -> bytes:
+            byte, self.rest = self.rest[:1], self.rest[1:]
+            return byte
+
+    assert len(read_run(Slow()).frame) == 3  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("data", [RUN, gzip.compress(RUN)])
 def test_standard_input(data: bytes) -> None:
     code = (

@@ -38,7 +38,7 @@ def test_the_document_has_the_keys_of_the_schema() -> None:
         *("kind", "role", "benchmark", "split", "task", "subset", "model", "revision", "system"),
         *("measure", "n_queries", "corpus_size", "corpus_size_source", "score", "score_answered"),
         *("tau", "verdict", "definition_1", "nulls", "distinct_nulls", "ceiling", "companion"),
-        *("ties", "warnings", "settings", "provenance"),
+        *("ties", "power", "warnings", "settings", "provenance"),
     }
     assert list(report["nulls"]) == list("ABCD")
     for null in report["nulls"].values():
