@@ -187,3 +187,24 @@ def test_each_example_of_a_settings_file_is_understood(
     result = call("beir", "--config", config, "-d", "nowhere", "--offline", "--quiet")
     assert result.exit_code == 2
     assert [line for line in result.stderr.splitlines() if "nowhere" not in line] == []
+
+
+def test_a_large_run_is_read_as_deep_as_the_measures_look(
+    tmp_path: Path, inputs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = tmp_path / "deep.trec"
+    deep.write_text(
+        "".join(f"q{i} Q0 d{i}{k} {k} {100 - k} deep\n" for i in range(120) for k in range(30))
+    )
+    options = [*("ir", inputs[0], deep), "--corpus-size", "5000", "-m", "nDCG@5"]
+    whole = report(*options)["reports"][0]
+    monkeypatch.setattr("falsify_adapters.cli.reading.LARGE_FILE", 1)
+    cut = report(*options)["reports"][0]
+    assert cut["nulls"] == whole["nulls"]
+    assert cut["provenance"]["run"]["rows_kept"] == 120 * 11
+    assert "W-DEPTH" in {note["code"] for note in cut["warnings"]}
+    for all_of_it in (["-m", "AP"], ["--strict"]):
+        rows = {
+            one["provenance"]["run"]["rows_kept"] for one in report(*options, *all_of_it)["reports"]
+        }
+        assert rows <= {120 * 30}

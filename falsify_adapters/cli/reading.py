@@ -113,9 +113,10 @@ def _measures_depth(options: Mapping[str, Any]) -> int | None:
     """
     if options["corpus_size"] is None and "dataset" not in options:
         return None
-    from falsify_adapters.measures import measure_depth, parse_measure
+    from falsify_adapters.cli.options import chosen_measures
+    from falsify_adapters.measures import measure_depth
 
-    depths = [measure_depth(parse_measure(measure)) for measure in options["measure"]]
+    depths = [measure_depth(measure) for measure in chosen_measures(options)]
     return None if None in depths else max([LOOKED_AT, *filter(None, depths)]) + 1
 
 
