@@ -1,10 +1,10 @@
 """Multiple choice as retrieval: OLMES predictions and lm-evaluation-harness samples.
 
-A question is a query, its choices are its whole corpus (documents ``0``, ``1``, ... in the order
-of the file), the right one is relevant, and the run ranks them by the score that the model gave.
-P@1 is then the accuracy. Null C picks a choice at random, null A exchanges right answers between
-questions with equally many choices, null D draws them from the answer key: "always C" gains
-nothing there.
+A question is a query, its choices are its whole corpus (documents ``choice-0``, ``choice-1``,
+... in the order of the file), the right one is relevant, and the run ranks them by the score that
+the model gave. P@1 is then the accuracy. Null C picks a choice at random, null A exchanges right
+answers between questions with equally many choices, null D draws them from the answer key:
+"always C" gains nothing there.
 """
 
 from __future__ import annotations
@@ -108,9 +108,9 @@ def evaluate_olmes(records: Records, *, score: str = "raw", **joining: Any) -> E
     >>> row = {"doc_id": 7, "label": 1, "model_output": outputs,
     ...        "metrics": {"predicted_index_raw": 1}}
     >>> evaluate_olmes(Records([row], "predictions.jsonl")).run
-      query_id doc_id  score
-    0        7      1    2.0
-    1        7      0    1.0
+      query_id    doc_id  score
+    0        7  choice-1    2.0
+    1        7  choice-0    1.0
     """
     _check_score(score, OLMES_SCORES)
     questions = [
@@ -192,8 +192,8 @@ def _evaluation(
 
 def _ranked(questions: list[Question]) -> Iterator[Ranked]:
     for one in questions:
-        gold = {str(i): 1 for i in sorted(one.right)}
-        yield Ranked(one.query_id, [str(i) for i in one.order], gold, one.where)
+        gold = {f"choice-{i}": 1 for i in sorted(one.right)}
+        yield Ranked(one.query_id, [f"choice-{i}" for i in one.order], gold, one.where)
 
 
 def _check_accuracy(questions: list[Question], score: str, label: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from falsify_adapters.adapters.ranked import Ranked, evaluation_of
-from falsify_adapters.adapters.records import Records, as_id, as_ids, required
+from falsify_adapters.adapters.records import Records, as_id, as_ids, required, row_id
 from falsify_adapters.errors import InputError
 from falsify_adapters.evaluation import Evaluation
 
@@ -41,7 +41,7 @@ def evaluate(records: Records, **joining: Any) -> Evaluation:
     >>> records = Records([{"retrieved": ["a", "b"], "gold": "b"}], "bench.jsonl")
     >>> evaluate(records, corpus_size=5).qrels
       query_id doc_id  relevance
-    0        1      b          3
+    0    row-1      b          3
     """
     return evaluation_of(_ranked(records), records, **joining)
 
@@ -50,7 +50,7 @@ def _ranked(records: Records) -> Iterator[Ranked]:
     for number, row in enumerate(records.rows):
         where = records.where(number)
         retrieved = as_ids(required(row, "retrieved", where), "retrieved", where)
-        query_id = as_id(row.get("query_id", number + 1), "query_id", where)
+        query_id = as_id(row.get("query_id", row_id(number)), "query_id", where)
         yield Ranked(query_id, retrieved, _gold(row, where), where)
 
 

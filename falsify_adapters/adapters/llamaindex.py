@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from falsify_adapters.adapters.ranked import Ranked, evaluation_of
-from falsify_adapters.adapters.records import Records, as_ids, required
+from falsify_adapters.adapters.records import Records, as_ids, required, row_id
 from falsify_adapters.evaluation import Evaluation
 
 
@@ -48,4 +48,4 @@ def _ranked(records: Records) -> Iterator[Ranked]:
             for key in ("retrieved_ids", "expected_ids")
         }
         gold = dict.fromkeys(ids["expected_ids"], 1)
-        yield Ranked(str(number + 1), ids["retrieved_ids"], gold, where)
+        yield Ranked(row_id(number), ids["retrieved_ids"], gold, where)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from falsify_adapters.adapters.ranked import Ranked, evaluation_of
-from falsify_adapters.adapters.records import Records, as_ids, as_list, required
+from falsify_adapters.adapters.records import Records, as_ids, as_list, required, row_id
 from falsify_adapters.errors import InputError
 from falsify_adapters.evaluation import Evaluation
 
@@ -67,7 +67,7 @@ def _ranked(records: Records, keys: tuple[str, str]) -> Iterator[Ranked]:
     for number, row in enumerate(records.rows):
         where = records.where(number)
         retrieved, gold = (_documents(required(row, key, where), key, where) for key in keys)
-        yield Ranked(str(number + 1), retrieved, dict.fromkeys(gold, 1), where)
+        yield Ranked(row_id(number), retrieved, dict.fromkeys(gold, 1), where)
 
 
 def _documents(value: Any, key: str, where: str) -> list[str]:

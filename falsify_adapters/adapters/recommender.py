@@ -15,7 +15,7 @@ COLUMNS = {"query_id": "user_id", "doc_id": "item_id", "score": "score"}
 
 
 def from_recommendations(
-    top_k: pd.DataFrame,
+    recommended: pd.DataFrame,
     held_out: pd.DataFrame,
     columns: Mapping[str, str] | None = None,
     **joining: Any,
@@ -24,7 +24,7 @@ def from_recommendations(
 
     Parameters
     ----------
-    top_k : DataFrame
+    recommended : DataFrame
         One row per user and recommended item, with a score: higher is better.
     held_out : DataFrame
         One row per user and relevant item. A column of grades counts only if `columns` names it
@@ -42,15 +42,15 @@ def from_recommendations(
 
     Examples
     --------
-    >>> top_k = pd.DataFrame({"user_id": [1], "item_id": [7], "score": [0.9]})
+    >>> recommended = pd.DataFrame({"user_id": [1], "item_id": [7], "score": [0.9]})
     >>> held_out = pd.DataFrame({"user_id": [1], "item_id": [7]})
-    >>> from_recommendations(top_k, held_out, corpus_size=500).qrels
+    >>> from_recommendations(recommended, held_out, corpus_size=500).qrels
       query_id doc_id  relevance
     0        1      7          1
     """
     columns = {**COLUMNS, **(columns or {})}
     keys = ("query_id", "doc_id")
-    run = renamed(top_k, {key: columns[key] for key in (*keys, "score")}, "top_k")
+    run = renamed(recommended, {key: columns[key] for key in (*keys, "score")}, "recommended")
     graded = ("relevance",) if "relevance" in columns else ()
     qrels = renamed(held_out, {key: columns[key] for key in (*keys, *graded)}, "held_out")
     if not graded:

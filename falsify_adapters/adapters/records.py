@@ -166,6 +166,19 @@ def _parquet(data: bytes, label: str) -> list[Row]:
     return rows
 
 
+def row_id(number: int) -> str:
+    """Name the row with this number (from 0), where the tool keeps no query id.
+
+    A bare number could be the id of a document as well, which would look like a self match.
+
+    Examples
+    --------
+    >>> row_id(0)
+    'row-1'
+    """
+    return f"row-{number + 1}"
+
+
 def required(row: Row, key: str, where: str) -> Any:
     """Return a value that a record must have."""
     if row.get(key) is None:

@@ -352,7 +352,10 @@ def _from_ranx(packed: bytes, label: str) -> BinaryIO:
         ) from None
     data = lz4.frame.LZ4FrameDecompressor().decompress(packed, max_length=LARGEST_WHOLE)
     try:
-        return io.BytesIO(json.dumps(cbor2.loads(data)).encode())
+        run = cbor2.loads(data)
+        if not isinstance(run, dict):
+            raise ValueError(f"{type(run).__name__} instead of a dict")
+        return io.BytesIO(json.dumps(run).encode())
     except (ValueError, TypeError, RecursionError) as error:
         raise InputError(
             f"{label} is compressed twice, and not as ranx does it",
