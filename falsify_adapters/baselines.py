@@ -156,7 +156,9 @@ def controls(
             )
         else:
             run = oracle(qrels, depth, exclude=absent)
-        yield evaluation.with_run(run, system=name, role="control")
+        made = {"computed": name, **({"seed": seed} if name == "random" else {})}
+        provenance = {**evaluation.provenance, "run": made}
+        yield evaluation.with_run(run, system=name, role="control", provenance=provenance)
 
 
 def popularity(qrels: Any, depth: int, *, exclude: Collection[str] = ()) -> pd.DataFrame:

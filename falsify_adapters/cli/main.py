@@ -10,6 +10,7 @@ from falsify_adapters.cli.command import LazyGroup
 #: Each is a module of this package whose ``main`` is the command.
 COMMANDS = (
     "audit",
+    "schema",
     "warnings",
 )
 
