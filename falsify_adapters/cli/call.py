@@ -74,29 +74,31 @@ def labelled(value: Any) -> Any:
 
 
 def labels(places: Iterable[str]) -> dict[str, str]:
-    """Shorten paths to base names, with as many parent folders as tell them apart.
+    """Shorten paths to base names, with as many parent folders as name a system or benchmark.
 
     Examples
     --------
-    >>> labels(["x/a/bm25.trec", "x/b/bm25.trec", "y/dense.trec", "nfcorpus"])
-    {'x/a/bm25.trec': 'a/bm25.trec', 'x/b/bm25.trec': 'b/bm25.trec', 'y/dense.trec': \
-'dense.trec', 'nfcorpus': 'nfcorpus'}
+    >>> found = labels(["x/a/bm25.trec", "x/b/bm25.trec.gz", "nfcorpus", "x/tiny/qrels/test.tsv"])
+    >>> list(found.values())
+    ['a/bm25.trec', 'b/bm25.trec.gz', 'nfcorpus', 'tiny/qrels/test.tsv']
     """
-    parts = {place: _parts(place) for place in places}
-    names: dict[str, str] = {}
-    for place, own in parts.items():
-        others = [other for key, other in parts.items() if key != place and other != own]
-        depth = 1
-        while depth < len(own) and any(other[-depth:] == own[-depth:] for other in others):
-            depth += 1
-        names[place] = "/".join(own[-depth:])
-    return names
+    from falsify_adapters.cli.grading import system_names
+
+    names = system_names(places)
+    return {
+        place: "/".join(_parts(place)[-max(name.count("/") + 1, _least(place)) :])
+        for place, name in names.items()
+    }
+
+
+def _least(place: str) -> int:
+    """Return how many parts say which benchmark a file of qrels is about."""
+    pure = PurePath(place)
+    return 3 if pure.parent.name == "qrels" else 2 if pure.stem == "qrels" else 1
 
 
 def _parts(place: str) -> tuple[str, ...]:
     pure = PurePath(place)
-    if place not in ("-", "") and pure.name in ("", ".."):  # "." and ".." have no name of their own
+    if place != "-" and pure.name in ("", ".."):  # "." and ".." have no name of their own
         pure = Path(place).resolve()
-    # cqadupstack/android is a data set's name, of which both parts count
-    parts = tuple(part for part in pure.parts if part != pure.anchor)
-    return parts or (place,)
+    return tuple(part for part in pure.parts if part != pure.anchor) or (place,)
