@@ -39,9 +39,9 @@ LARGEST = 1 << 30
     " has changed.",
 )
 @click.argument("report", metavar="REPORT.json")
-@click.option("--data", default=".", metavar="DIR", help="Where the inputs are [this folder].")
+@click.option("--data", metavar="DIR", help="Where the inputs are [this folder; data sets: cache].")
 @click.pass_context
-def main(context: click.Context, /, report: str, data: str) -> None:
+def main(context: click.Context, /, report: str, data: str | None) -> None:
     """Compute a report again from its inputs, and compare every number.
 
     Inputs are found by their hash, whatever their names; one that has changed is refused. Numbers
@@ -51,7 +51,7 @@ def main(context: click.Context, /, report: str, data: str) -> None:
 
     was = read_report(report)
     with tempfile.TemporaryDirectory(prefix="falsify-verify-") as stage:
-        now = _again(was["call"], Path(data), Path(stage))
+        now = _again(was["call"], data, Path(stage))
     _refuse_changed(was, now)
     other = environment_differences(was, now)
     comparison = Comparison(exact=not other)
@@ -103,16 +103,20 @@ def read_report(path: str) -> dict[str, Any]:
     return document
 
 
-def _again(call: Mapping[str, Any], data: Path, stage: Path) -> dict[str, Any]:
+def _again(call: Mapping[str, Any], data: str | None, stage: Path) -> dict[str, Any]:
     """Call the command again, on inputs found under `data`."""
-    if not data.is_dir():
+    folder = Path(data or ".")
+    if not folder.is_dir():
         raise UsageError(f"--data {data} is no folder")
     command = import_module(f"falsify_adapters.cli.{COMMANDS[call['command']]}").main
-    places = Finder(data, stage).find(call)
+    places = Finder(folder, stage).find(call)
     target = stage / "report.json"
     arguments = [*_arguments(command, {**call["options"], **places}), "--quiet"]
-    if any("--data-dir" in parameter.opts for parameter in command.params):
-        arguments += ["--data-dir", str(data)]
+    offered = {name for parameter in command.params for name in parameter.opts}
+    if "--offline" in offered:
+        arguments.append("--offline")
+    if "--data-dir" in offered and data is not None:
+        arguments += ["--data-dir", data]
     positional = _positional(command, places)
     command.main(
         [*arguments, "--json", str(target), "--", *positional],
@@ -153,11 +157,7 @@ class Finder:
 
     def __init__(self, data: Path, stage: Path) -> None:
         self._data, self._stage = data, stage
-        self._files = [
-            path
-            for folder, subfolders, names in _walk(data)
-            for path in [*(folder / name for name in (*subfolders, *names))]
-        ]
+        self._files = [folder / name for folder, names in _walk(data) for name in names]
         self._hashes: dict[Path, str | None] = {}
 
     def find(self, call: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,10 +235,11 @@ class Finder:
         return target
 
 
-def _walk(data: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+def _walk(data: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Yield each folder with the names of what is in it, always in the same order."""
     for folder, subfolders, names in os.walk(data):
         subfolders.sort()
-        yield Path(folder), list(subfolders), sorted(names)
+        yield Path(folder), [*subfolders, *sorted(names)]
 
 
 def _ends_with(path: Path, label: str) -> bool:
