@@ -171,7 +171,11 @@ class Evaluation:
         notes: list[Note] = []
         run_frame = _judged_queries_only(as_run(run), self.qrels, notes)
         _check_depth(run_frame, self.corpus_size, self.corpus_size_source)
-        return replace(self, run=run_frame, notes=tuple(notes), **names)
+        # the other run's file is not where this run came from
+        provenance = {key: value for key, value in self.provenance.items() if key != "run"}
+        return replace(
+            self, run=run_frame, notes=tuple(notes), **{"provenance": provenance, **names}
+        )
 
 
 def _judged_queries_only(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> pd.DataFrame:
