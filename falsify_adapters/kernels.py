@@ -99,8 +99,6 @@ class Kernel(ABC):
         Lowest grade that counts as relevant (binary measures).
     """
 
-    #: Whether the score is a sum over hits of (weight of the rank) x (worth of the document).
-    additive: ClassVar[bool] = False
     #: Whether each formula below is exact (False: the measure is known through ir-measures only).
     closed_form: ClassVar[bool] = True
 
@@ -150,7 +148,6 @@ class Additive(Kernel):
     The score of a pair is the sum over hits of ``weight(rank) * gain(grade) / norm(profile)``.
     """
 
-    additive = True
     #: Whether the weight of a rank depends on how many documents the ranking holds.
     weighs_depth: ClassVar[bool] = False
 
