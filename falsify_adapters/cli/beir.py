@@ -16,6 +16,7 @@ from falsify_adapters.cli.options import (
     gate_config,
     grading_options,
     option,
+    plan_option,
     reading_options,
     writing_options,
 )
@@ -69,6 +70,7 @@ PLACEHOLDER = "{dataset}"
 @option(READING, "--corpus-size", type=int, metavar="N", help="Documents in the corpus [counted].")
 @reading_options(keep_self=False)
 @grading_options
+@plan_option
 @writing_options
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:

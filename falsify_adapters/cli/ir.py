@@ -15,6 +15,7 @@ from falsify_adapters.cli.options import (
     gate_config,
     grading_options,
     option,
+    plan_option,
     reading_options,
     writing_options,
 )
@@ -40,6 +41,7 @@ from falsify_adapters.cli.reading import Reading, joined
 @option(READING, "--controls", is_flag=True, help="Also grade four systems of known verdict.")
 @reading_options(keep_self=True)
 @grading_options
+@plan_option
 @writing_options
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:
