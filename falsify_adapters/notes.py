@@ -44,6 +44,7 @@ CODES: dict[str, str] = {
     "W-SCORES-ASCEND": "every query lists its documents by rising score (distances?)",
     "W-SELF-MATCHES": "queries that retrieve a document with their own id",
     "W-SMALL-N": "few queries: null A holds a visible share of self-pairs",
+    "W-SOURCE-GUESSED": "the tool that wrote a file was guessed from what stands in it",
     "W-SPLIT-GUESSED": "the predictions name no split: the one whose queries they answer is taken",
     "W-STRATA-MERGED": "strata with few queries were merged for null A",
     "W-TAU-AUTO": "tau was computed from the benchmark and the run, not set before",

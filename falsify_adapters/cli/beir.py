@@ -19,6 +19,7 @@ from falsify_adapters.cli.options import (
     grading_options,
     looking_options,
     option,
+    plan_option,
     reading_options,
     writing_options,
 )
@@ -75,6 +76,7 @@ PLACEHOLDER = "{dataset}"
 @reading_options(keep_self=False)
 @grading_options
 @looking_options
+@plan_option
 @writing_options
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:

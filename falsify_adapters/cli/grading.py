@@ -11,6 +11,9 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from falsify_adapters.cli.call import describe_call
 from falsify_adapters.cli.command import complain, exit_status, write
 from falsify_adapters.cli.options import was_chosen
 from falsify_adapters.errors import FalsifyError, InputError, UsageError
@@ -55,6 +58,7 @@ class Session:
         self._ascii_only = bool(options["ascii_only"])
         self._strict = bool(options["strict"])
         self._curve = bool(options.get("curve"))
+        self._plan: str | None = options.get("plan")
         # what the user has answered with an option is no reason to refuse
         answered = {"W-DEPTH", "W-EXCLUDED"} | (
             {"W-SELF-MATCHES"} if was_chosen("keep_self") else set()
@@ -188,6 +192,7 @@ class Session:
     def finish(self) -> int:
         """Write everything that was asked for; return the exit status."""
         self._add_averages()
+        self._check_plan()
         self._write_documents()
         if self._prints_table and (self.outcome.reports or self.outcome.skipped):
             from falsify_adapters.report.terminal import to_terminal
@@ -200,6 +205,17 @@ class Session:
             )
             write(sys.stdout, text)
         return exit_status(self.outcome)
+
+    def _check_plan(self) -> None:
+        """Say whether the plan was kept to; departing from it is no error."""
+        if self._plan is None:
+            return
+        from falsify_adapters.plan import kept_to
+
+        plan = self.outcome.plan = kept_to(self._plan, self.outcome.gate_reports())
+        if not self.quiet:
+            said = "kept to" if plan["kept"] else f"not kept to: {'; '.join(plan['departures'])}"
+            complain(f"plan {plan['name']} ({plan['sha256'][:12]}) {said}")
 
     def _add_averages(self) -> None:
         if len(self.outcome.reports) > 1:
@@ -261,6 +277,7 @@ def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) ->
     if len(streamed) > 1:
         raise UsageError(f"{' and '.join(streamed)} both want standard output")
     session = Session(options)
+    session.outcome.call = describe_call(click.get_current_context())
     with quietly(session.quiet), session.attempt(COMMAND_LINE):
         grade(session)
     return session.finish()

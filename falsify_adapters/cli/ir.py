@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from falsify_adapters.cli.arguments import expanded, split_measures
 from falsify_adapters.cli.command import EXIT_STATUS_HELP, Command
 from falsify_adapters.cli.dependence import Grouping, Judged, queries_of
 from falsify_adapters.cli.grading import Session, run_session, system_names
@@ -18,11 +19,15 @@ from falsify_adapters.cli.options import (
     grading_options,
     looking_options,
     option,
+    plan_option,
     reading_options,
+    was_chosen,
     writing_options,
 )
 from falsify_adapters.cli.reading import Reading, joined
 from falsify_adapters.cli.second_looks import SecondLooks
+from falsify_adapters.cli.sources import grade_sources, pool
+from falsify_adapters.errors import UsageError
 
 if TYPE_CHECKING:
     from falsify_adapters.dependence import Dependence
@@ -37,7 +42,28 @@ if TYPE_CHECKING:
     epilog=EXIT_STATUS_HELP,
 )
 @click.argument("qrels", metavar="QRELS")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", nargs=-1, metavar="RUN... [MEASURE...]")
+@option(
+    READING,
+    "--from",
+    "source",
+    metavar="SOURCE",
+    help="The files hold runs and gold: auto, elasticsearch, falsify-eval, llamaindex, lm-eval,"
+    " olmes, ragas, recommender.",
+)
+@option(
+    READING,
+    "--pool",
+    metavar="FILE|N",
+    help="The corpus: a file of its document ids, or their number.",
+)
+@option(
+    READING,
+    "--choice-score",
+    metavar="NAME",
+    help="What ranks choices: raw, per_token, per_char, per_byte (olmes); raw, norm (lm-eval)"
+    " [raw].",
+)
 @option(
     READING,
     "--corpus-size",
@@ -50,18 +76,39 @@ if TYPE_CHECKING:
 @reading_options(keep_self=True)
 @grading_options
 @looking_options
+@plan_option
 @writing_options
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:
     """Grade runs against qrels: do their scores mean anything? Four nulls say.
 
-    QRELS and RUN are TREC files, BEIR's tsv or JSON, plain or gzip; - is standard input.
+    QRELS and RUN are TREC files, BEIR's tsv or JSON, plain or gzip; - is standard input. A RUN may
+    be a folder or a pattern like 'runs/*.trec'. Logs of other tools hold both: --from SOURCE FILE.
 
     \b
     falsify-ir qrels.trec bm25.trec --corpus-size 8841823
     falsify-ir qrels.trec a.run b.run -m nDCG@10 -m AP@100 --corpus-size 3633 --json -
+    falsify-ir --from ragas samples.jsonl R@5 --corpus-size 1200
     """
-    context.exit(run_session(options, lambda session: _grade_all(session, options)))
+    context.exit(run_session(options, lambda session: _grade(session, options)))
+
+
+def _grade(session: Session, options: Mapping[str, Any]) -> None:
+    runs, measures = split_measures(options["runs"])
+    options = {**options, "runs": expanded(runs), "measures_after": measures}
+    if measures:
+        chosen = options["measures"] if was_chosen("measures") else ()
+        options["measures"] = [*chosen, *measures]
+    if options["source"] is not None:
+        grade_sources(session, options)
+        return
+    if options["choice_score"] is not None:
+        raise UsageError("--choice-score goes with --from olmes or --from lm-eval")
+    if not runs:
+        raise UsageError(
+            "a run is missing after the qrels", hint="one file that holds both: --from auto FILE"
+        )
+    _grade_all(session, options)
 
 
 def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
@@ -74,6 +121,7 @@ def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
         judged,
         reading,
         benchmark=options["benchmark"] or system_names([options["qrels"]])[options["qrels"]],
+        pool=pool(options),
         dependence=grouping.of(
             Judged(judged.frame, lambda: queries_of(options["queries"]), judged.order)
         ),
@@ -106,6 +154,7 @@ class _Inputs:
     judged: QrelsFile
     reading: Reading
     benchmark: str
+    pool: Mapping[str, Any]
     dependence: Dependence | None
 
     def evaluate(self, file: RunFile, system: str, **names: Any) -> Evaluation:
@@ -115,7 +164,7 @@ class _Inputs:
         evaluation = Evaluation.create(
             file.frame,
             self.judged.frame,
-            **self.reading.joining,
+            **{**self.reading.joining, **self.pool},
             notes=self.judged.notes,
             system=system,
             benchmark=self.benchmark,

@@ -10,6 +10,13 @@ from falsify_adapters.cli.command import LazyGroup
 #: Each is a module of this package whose ``main`` is the command.
 COMMANDS = (
     "audit",
+    "doctor",
+    "plan",
+    "quickstart",
+    "lock",
+    "schema",
+    "verify",
+    "verify-lock",
     "warnings",
 )
 

@@ -38,7 +38,7 @@ class JsonReader:
 
     def whole(self, text: bytes) -> Iterator[Pair]:
         """Yield the rows of a JSON document."""
-        data = self._load(text, self.label)
+        data = load_json(text, self.label)
         if isinstance(data, list):
             for number, item in enumerate(data, start=1):
                 yield from self._object(item, f"{self.label}, entry {number}")
@@ -50,28 +50,7 @@ class JsonReader:
         for number, line in enumerate(chunk.removesuffix(b"\n").split(b"\n"), start=first):
             if line.strip():
                 where = f"{self.label}, line {number}"
-                yield from self._object(self._load(line, where), where)
-
-    def _load(self, text: bytes, where: str) -> Any:
-        try:
-            return json.loads(text.decode(), object_pairs_hook=_unique)
-        except _RepeatedKeyError as error:
-            raise InputError(
-                f"{where} has the key {str(error)!r} twice in one object",
-                hint="JSON readers keep one of the two and drop the other: repair the file",
-            ) from None
-        except UnicodeDecodeError as error:
-            raise InputError(
-                f"{where} is not valid UTF-8", found=str(error)[:120], hint="save it as UTF-8"
-            ) from None
-        except json.JSONDecodeError as error:
-            raise InputError(
-                f"{where} is not valid JSON",
-                found=f"{error.msg} (line {error.lineno}, column {error.colno})",
-                hint="was the file cut?",
-            ) from None
-        except (ValueError, RecursionError) as error:  # thousands of digits, or of brackets
-            raise InputError(f"{where} is not valid JSON", found=str(error)[:120]) from None
+                yield from self._object(load_json(line, where), where)
 
     def _object(self, item: Any, where: str) -> Iterator[Pair]:
         if not isinstance(item, dict):
@@ -177,6 +156,29 @@ class JsonReader:
             f"{where} has a score or grade that is not a number",
             found=f"{value!r:.40} for query {query[:40]!r}, document {doc[:40]!r}",
         )
+
+
+def load_json(text: bytes, where: str) -> Any:
+    """Parse JSON; refuse what is cut, badly encoded, or has a key twice."""
+    try:
+        return json.loads(text.decode(), object_pairs_hook=_unique)
+    except _RepeatedKeyError as error:
+        raise InputError(
+            f"{where} has the key {str(error)!r} twice in one object",
+            hint="JSON readers keep one of the two and drop the other: repair the file",
+        ) from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"{where} is not valid UTF-8", found=str(error)[:120], hint="save it as UTF-8"
+        ) from None
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"{where} is not valid JSON",
+            found=f"{error.msg} (line {error.lineno}, column {error.colno})",
+            hint="was the file cut?",
+        ) from None
+    except (ValueError, RecursionError) as error:  # thousands of digits, or of brackets
+        raise InputError(f"{where} is not valid JSON", found=str(error)[:120]) from None
 
 
 class _RepeatedKeyError(Exception):

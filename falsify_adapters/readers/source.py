@@ -10,6 +10,7 @@ import codecs
 import gzip
 import hashlib
 import io
+import json
 import os
 import stat
 import sys
@@ -158,6 +159,9 @@ class Content:
         while True:
             try:
                 block = plain.read(1 << 20)
+                if total == 0 and self.compression == _compression(block) == "lz4":
+                    plain = _from_ranx(block + plain.read(LARGEST_WHOLE), self.label)
+                    block = plain.read(1 << 20)
             except EOFError:
                 raise InputError(
                     f"{self.label} ends in the middle of its {self.compression} data",
@@ -312,6 +316,26 @@ def open_content(
         raise InputError(f"{label} cannot be read", found=str(error)) from None
 
 
+def content_sha256(path: str | Path) -> str:
+    """Return the SHA-256 of a file's content after decompression, as the readers report it.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or its compression is broken.
+    """
+    digest = hashlib.sha256()
+    name = Path(path).name
+    try:
+        with Path(path).open("rb") as file:
+            plain = _decompressed(file, _compression(file.peek(8)), name)
+            while block := plain.read(1 << 20):
+                digest.update(block)
+    except (OSError, EOFError, zlib.error, RuntimeError) as error:
+        raise InputError(f"{name} cannot be read", found=str(error)) from None
+    return digest.hexdigest()
+
+
 def _compression(start: bytes) -> str | None:
     if start.startswith(b"\x1f\x8b"):
         return "gzip"
@@ -333,6 +357,31 @@ def _decompressed(stream: io.BufferedReader, compression: str | None, label: str
             ) from None
         return cast(BinaryIO, lz4.frame.LZ4FrameFile(stream, mode="rb"))
     return stream
+
+
+def _from_ranx(packed: bytes, label: str) -> BinaryIO:
+    """Turn what ranx keeps in lz4 inside lz4, a dict of dict in CBOR, into JSON."""
+    import lz4.frame
+
+    try:
+        import cbor2
+    except ImportError:
+        raise MissingExtraError(
+            f"{label} was saved by ranx as lz4, which needs an optional package",
+            hint="pip install 'falsify-adapters[lz4]', or save it as JSON",
+        ) from None
+    data = lz4.frame.LZ4FrameDecompressor().decompress(packed, max_length=LARGEST_WHOLE)
+    try:
+        run = cbor2.loads(data)
+        if not isinstance(run, dict):
+            raise ValueError(f"{type(run).__name__} instead of a dict")
+        return io.BytesIO(json.dumps(run).encode())
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InputError(
+            f"{label} is compressed twice, and not as ranx does it",
+            found=str(error)[:80],
+            hint="unpack it once",
+        ) from None
 
 
 def _encoding(start: bytes) -> str:
