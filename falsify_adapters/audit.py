@@ -16,6 +16,7 @@ from falsify_adapters.errors import InputError
 from falsify_adapters.frames import as_qrels, categories
 from falsify_adapters.measures import Measure
 from falsify_adapters.notes import Note
+from falsify_adapters.provenance import one_blas_thread, with_frames
 from falsify_adapters.results import plain
 
 
@@ -163,6 +164,7 @@ def find_oddities(
     )
 
 
+@one_blas_thread
 def audit_benchmark(
     qrels: Any,
     measure: str | Measure = "nDCG@10",
@@ -220,7 +222,7 @@ def audit_benchmark(
         held_out=carried,
         findings=found,
         warnings=tuple(dict.fromkeys(collected)),
-        provenance=provenance or {},
+        provenance=with_frames(provenance or {}, qrels=frame),
     )
 
 

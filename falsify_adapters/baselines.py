@@ -20,7 +20,15 @@ from falsify_adapters.bm25_index import BM25Index, Document, cached_index, finge
 from falsify_adapters.coded import code, segment_sums
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.frames import FloatArray, IntArray, as_qrels, as_run, categories, codes
+from falsify_adapters.frames import (
+    FloatArray,
+    IntArray,
+    as_qrels,
+    as_run,
+    categories,
+    codes,
+    run_from_codes,
+)
 from falsify_adapters.kernels import Additive
 from falsify_adapters.measures import make_kernel, parse_measure
 from falsify_adapters.progress import track
@@ -156,7 +164,9 @@ def controls(
             )
         else:
             run = oracle(qrels, depth, exclude=absent)
-        yield evaluation.with_run(run, system=name, role="control")
+        made = {"computed": name, **({"seed": seed} if name == "random" else {})}
+        provenance = {**evaluation.provenance, "run": made}
+        yield evaluation.with_run(run, system=name, role="control", provenance=provenance)
 
 
 def popularity(qrels: Any, depth: int, *, exclude: Collection[str] = ()) -> pd.DataFrame:
@@ -304,6 +314,39 @@ def popularity_sample(
         for _ in range(len(categories(frame["query_id"])))
     ]
     return _ranked_run(frame, categories(frame["doc_id"]), order[np.stack(rows)])
+
+
+def shuffled(run: Any, *, seed: int = 0) -> pd.DataFrame:
+    """Give every query the ranking of another one: as good a run, for other questions.
+
+    Parameters
+    ----------
+    run : DataFrame, mapping, or iterable of namedtuples
+        At least two queries.
+    seed : int
+        Same seed, same run.
+
+    Examples
+    --------
+    >>> shuffled({"q1": {"d1": 1.0}, "q2": {"d2": 1.0}})
+      query_id doc_id  score
+    0       q1     d2    1.0
+    1       q2     d1    1.0
+    """
+    frame = as_run(run)
+    n = len(categories(frame["query_id"]))
+    if n < 2:
+        raise InputError("nothing can be shuffled", found="a run of one query")
+    order = np.random.default_rng([seed, *b"shuffled"]).permutation(n)
+    to = np.empty(n, dtype=np.int64)
+    to[order] = np.roll(order, 1)  # one round through all queries: none keeps its own
+    return run_from_codes(
+        list(categories(frame["query_id"])),
+        to[codes(frame["query_id"])],
+        list(categories(frame["doc_id"])),
+        codes(frame["doc_id"]),
+        frame["score"].to_numpy(),
+    )
 
 
 def oracle(qrels: Any, depth: int, *, exclude: Collection[str] = ()) -> pd.DataFrame:

@@ -22,6 +22,7 @@ from falsify_adapters.frames import as_qrels
 from falsify_adapters.measures import Measure, make_kernel, measure_depth, parse_measure
 from falsify_adapters.notes import Note
 from falsify_adapters.nulls import expected_random
+from falsify_adapters.provenance import describe_frame, one_blas_thread
 from falsify_adapters.results import plain
 
 CertificateVerdict = Literal["CERTIFIED", "NOT CERTIFIED", "FAIL"]
@@ -173,6 +174,7 @@ class Certifier:
         frame = as_qrels(qrels, notes=own_notes)
         measure = parse_measure(measure)
         self.measure = str(measure)
+        self._frames = {"qrels": describe_frame(frame)}
         judged = len(frame["doc_id"].unique())
         self.estimated = corpus_size is None and corpus_ids is None
         self.corpus_size = len(corpus_ids) if corpus_ids is not None else (corpus_size or judged)
@@ -218,6 +220,7 @@ class Certifier:
         means = expected_random(coded, self._kernel, depth)
         return float(means.mean())
 
+    @one_blas_thread
     def certify(
         self, score: float, tau: float = 0.05, *, system: str = "run", **names: Any
     ) -> Certificate:
@@ -255,6 +258,7 @@ class Certifier:
             corpus_size=self.corpus_size,
             corpus_size_source=self.corpus_size_source,
             warnings=(*self.notes, *names.pop("warnings", ())),
+            provenance={**names.pop("provenance", {}), "frames": self._frames},
             **names,
         )
 

@@ -83,10 +83,8 @@ def matrix(reports: Iterable[GateReport], figure: str = "verdict") -> pd.DataFra
     >>> qrels = {f"q{i}": {f"d{i}": 1} for i in range(40)}
     >>> run = {f"q{i}": {f"d{i}": 1.0, "d0": 0.5} for i in range(40)}
     >>> evaluation = Evaluation.create(run, qrels, corpus_size=999, system="mine", benchmark="toy")
-    >>> matrix([run_gate(evaluation, "RR@10")])
-    corpus   toy
-    system
-    mine    PASS
+    >>> matrix([run_gate(evaluation, "RR@10")]).to_dict()
+    {'toy': {'mine': 'PASS'}}
     """
     frame = compare(reports)
     if figure not in frame.columns:

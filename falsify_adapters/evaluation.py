@@ -141,7 +141,7 @@ class Evaluation:
         if top_k is not None:
             run_frame = drop_rows(run_frame, rank_in_query(codes(run_frame["query_id"])) > top_k)
         _note_queries(run_frame, qrels_frame, collected)
-        ids = None if corpus_ids is None else frozenset(corpus_ids)
+        ids = None if corpus_ids is None else frozenset(map(str, corpus_ids))
         check_documents(run_frame, qrels_frame, collected, corpus_ids=ids)
         size, source = _corpus_size(run_frame, qrels_frame, corpus_size, ids, collected)
         absent = _absent_gold(run_frame, qrels_frame, ids, collected)
@@ -171,7 +171,11 @@ class Evaluation:
         notes: list[Note] = []
         run_frame = _judged_queries_only(as_run(run), self.qrels, notes)
         _check_depth(run_frame, self.corpus_size, self.corpus_size_source)
-        return replace(self, run=run_frame, notes=tuple(notes), **names)
+        # the other run's file is not where this run came from
+        provenance = {key: value for key, value in self.provenance.items() if key != "run"}
+        return replace(
+            self, run=run_frame, notes=tuple(notes), **{"provenance": provenance, **names}
+        )
 
 
 def _judged_queries_only(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> pd.DataFrame:

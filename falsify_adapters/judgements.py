@@ -378,7 +378,7 @@ def _kappa(one: Any, two: Any) -> float:
 def _on_queries(evaluation: Evaluation, qrels: pd.DataFrame, queries: list[str]) -> Evaluation:
     """Return the evaluation on other qrels, restricted to some queries."""
     kept = drop_rows(qrels, ~is_among(qrels["query_id"], queries))
-    named = pd.Categorical(kept["query_id"], categories=pd.Index(queries, dtype=object))
+    named = kept["query_id"].cat.set_categories(pd.Index(queries, dtype=object))
     run = drop_rows(evaluation.run, ~is_among(evaluation.run["query_id"], queries))
     return replace(
         evaluation,

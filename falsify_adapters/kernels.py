@@ -99,8 +99,6 @@ class Kernel(ABC):
         Lowest grade that counts as relevant (binary measures).
     """
 
-    #: Whether the score is a sum over hits of (weight of the rank) x (worth of the document).
-    additive: ClassVar[bool] = False
     #: Whether each formula below is exact (False: the measure is known through ir-measures only).
     closed_form: ClassVar[bool] = True
 
@@ -150,7 +148,6 @@ class Additive(Kernel):
     The score of a pair is the sum over hits of ``weight(rank) * gain(grade) / norm(profile)``.
     """
 
-    additive = True
     #: Whether the weight of a rank depends on how many documents the ranking holds.
     weighs_depth: ClassVar[bool] = False
 
@@ -392,11 +389,12 @@ def none_drawn(corpus_size: IntArray | int, marked: IntArray, k: IntArray) -> Fl
     >>> none_drawn(np.array([4, 4]), np.array([1, 2]), np.array([2, 3]))
     array([0.5, 0. ])
     """
-    kinds, which = unique_rows(corpus_size, marked, k)
-    value = np.zeros(len(kinds[0]))
-    for i, (size, n_marked, n_drawn) in enumerate(np.stack(kinds, axis=1).tolist()):
-        left = size - np.arange(n_drawn)
-        value[i] = np.prod(np.clip(1.0 - n_marked / left, 0.0, None))
+    (sizes, marks, depths), which = unique_rows(corpus_size, marked, k)
+    value = np.ones(len(sizes))
+    # one factor per draw; cutoffs make most rankings equally deep
+    for drawn in range(int(depths.max(initial=0))):
+        going = depths > drawn
+        value[going] *= np.clip(1.0 - marks[going] / (sizes[going] - drawn), 0.0, None)
     return value[which]
 
 

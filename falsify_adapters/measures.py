@@ -387,3 +387,17 @@ def _check_behaviour(measure: Measure) -> None:
             f"{measure} is not a score in [0, 1] that is 0 without a relevant document",
             f"{without:.6g} without one, {best:.6g} at best",
         )
+
+
+def providers() -> dict[str, tuple[bool, str]]:
+    """Return ir-measures' providers: whether each can be used, and else how to get it.
+
+    Examples
+    --------
+    >>> providers()["pytrec_eval"]
+    (True, '')
+    """
+    return {
+        name: (True, "") if found.is_available() else (False, found.install_instructions())
+        for name, found in ir_measures.providers.registry.items()
+    }

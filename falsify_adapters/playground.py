@@ -149,7 +149,7 @@ def make_playground(
     >>> qrels = {f"q{i}": {f"d{i % 20}": 1} for i in range(60)}
     >>> run = {f"q{i}": {f"d{i % 20}": 1.0, "d0": 0.5} for i in range(60)}
     >>> evaluation = Evaluation.create(run, qrels, corpus_size=1000)
-    >>> config = GateConfig(n_trials=100, n_boot=100)
+    >>> config = GateConfig(n_trials=160, n_boot=160)
     >>> report = run_gate(evaluation, "RR@10", config)
     >>> ground = make_playground(evaluation, report, config)
     >>> len(ground.points), ground.point("constant", 1.0).at(5).verdict

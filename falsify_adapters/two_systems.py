@@ -422,8 +422,6 @@ class _Pair:
         return f"{head}; {_EXPLAINED[beyond]}"
 
     def _why_open(self) -> str:
-        if len(self.new.coded.set_query) == 1:
-            return "all queries ask for the same relevant documents: one fact decides nothing"
         if self.n_units == 1:
             return "one query, or one cluster of them, decides nothing"
         if self.test.smallest > self.config.alpha:
@@ -431,6 +429,8 @@ class _Pair:
                 f"with {int((self.sums != 0).sum())} differences the smallest p that any result"
                 f" can have is {self.test.smallest:.3g}: too few queries to tell"
             )
+        if len(self.new.coded.set_query) == 1:
+            return "all queries ask for the same relevant documents: one fact decides nothing"
         return "the queries cannot tell which one scores more"
 
 

@@ -34,7 +34,8 @@ def in_subprocess(
 
 def call(command: str, *arguments: str | Path, **settings: Any) -> Result:
     """Run a command in this process."""
-    main = import_module(f"falsify_adapters.cli.{command}").main
+    module = command.replace("-", "_")
+    main = import_module(f"falsify_adapters.cli.{module}").main
     return CliRunner().invoke(main, [str(argument) for argument in arguments], **settings)
 
 

@@ -23,7 +23,7 @@ from falsify_adapters.readers import read_exclusions, read_qrels, read_run
 
 CASES = Path(__file__).parent / "data" / "cases"
 
-#: Checked where the feature is: MTEB predictions and results, and the comparison of two systems.
+#: Checked where the feature is: MTEB predictions and results; two systems (a module of its own).
 ELSEWHERE = {
     "44-mteb-predictions-several-subsets-and-splits": "MTEB",
     "46-a-subset-missing-on-one-side": "two systems",

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falsify_adapters import Evaluation, GateConfig, UsageError, calibration_curve, run_gate
-from falsify_adapters.cli.ir import main
 from falsify_adapters.coded import code, subset
 from falsify_adapters.report.jsonfile import to_json
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.report.terminal import to_terminal
+from tests.cli_runs import report as command_report
 
 CONFIG = GateConfig(n_trials=100, n_boot=200, companion=False)
 
@@ -123,13 +123,12 @@ def test_the_report_carries_the_curve() -> None:
     assert max(map(len, text.splitlines())) <= 80
 
 
-def test_the_command_adds_it_on_request(tmp_path, capsys) -> None:
+def test_the_command_adds_it_on_request(tmp_path) -> None:
     evaluation = benchmark(24)
     evaluation.run.to_csv(tmp_path / "mine.tsv", sep="\t", index=False)
     evaluation.qrels.to_csv(tmp_path / "qrels.tsv", sep="\t", index=False)
-    files = [str(tmp_path / "qrels.tsv"), str(tmp_path / "mine.tsv")]
+    files = [tmp_path / "qrels.tsv", tmp_path / "mine.tsv"]
     common = [*files, "--corpus-size", "100", "--n-boot", "200", "--n-trials", "100", "-q"]
     for extra, expected in (([], False), (["--curve"], True)):
-        main([*common, "--json", "-", *extra], standalone_mode=False)
-        (report,) = json.loads(capsys.readouterr().out)["reports"]
-        assert ("curve" in report) is expected
+        (one,) = command_report("ir", *common, *extra)["reports"]
+        assert ("curve" in one) is expected

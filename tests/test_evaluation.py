@@ -91,6 +91,11 @@ def test_corpus_size(given: dict[str, Any], size: int, source: str) -> None:
     assert ("W-CORPUS-ESTIMATED" in codes_of(evaluation)) == (source == "estimated")
 
 
+def test_whole_numbers_are_ids_in_the_corpus_too() -> None:
+    evaluation = create({1: {7: 1.0}}, {1: {7: 1, 9: 1}}, corpus_size=None, corpus_ids=[7, 8])
+    assert (evaluation.corpus_size, evaluation.absent_gold) == (2, {"9"})
+
+
 def test_impossible_corpora_are_refused() -> None:
     with pytest.raises(UsageError, match="at least 1"):
         create(corpus_size=0)

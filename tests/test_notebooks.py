@@ -12,8 +12,6 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-import falsify_adapters
-
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 #: Outputs of one notebook, in characters.
@@ -53,17 +51,7 @@ def test_the_notebooks_are_there() -> None:
     assert [path.name[:2] for path in NOTEBOOKS] == ["01", "02", "03", "04"]
 
 
-# holds until load_mteb is there; from then on this mark does nothing and can go
-needs_mteb = pytest.mark.xfail(
-    not hasattr(falsify_adapters, "load_mteb"), reason="load_mteb is missing", strict=True
-)
-
-
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(p, marks=needs_mteb if p.name.startswith("03") else ()) for p in NOTEBOOKS],
-    ids=[path.stem for path in NOTEBOOKS],
-)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs_without_real_data(
     path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

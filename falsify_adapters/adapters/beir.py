@@ -29,6 +29,7 @@ from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import as_qrels, categories, codes
 from falsify_adapters.notes import Note, some
 from falsify_adapters.readers import read_qrels
+from falsify_adapters.readers.source import content_sha256
 
 if TYPE_CHECKING:
     from falsify_adapters.results import GateConfig, GateReport
@@ -129,6 +130,23 @@ class Dataset:
             raise InputError(f"the queries of {self.title} are in no file")
         return self.corpus.queries_path()
 
+    def text_files(self, *names: str) -> dict[str, dict[str, str]]:
+        """Return name and SHA-256 (after decompression) of the files behind texts.
+
+        Parameters
+        ----------
+        *names : {"corpus", "queries"}
+            Which; one that has no file is left out.
+        """
+        return {name: file for name, file in self._text_files.items() if name in names}
+
+    @cached_property
+    def _text_files(self) -> dict[str, dict[str, str]]:
+        return {
+            name: {"name": path.name, "sha256": content_sha256(path)}
+            for name, path in self.corpus.files().items()
+        }
+
     def bm25(
         self,
         *,
@@ -204,6 +222,7 @@ class Dataset:
         if run is None:
             system = system or "bm25"
             provenance["run"] = {"computed": "bm25", **BM25_SETTINGS}
+            provenance |= self.text_files("corpus", "queries")
             depth = int(BM25_SETTINGS["k"])
             # one more, for the same reason as below
             run = self.bm25(k=depth if keep_self else depth + 1, progress=progress)
@@ -215,6 +234,8 @@ class Dataset:
             cut = None if top_k is None or exclude is not None else top_k + 1
             file = read_run_beside(run, self.qrels, depth=cut, notes=notes)
             run, provenance["run"] = file.frame, dict(file.provenance)
+        if corpus_size is None:
+            provenance |= self.text_files("corpus")
         return _evaluation(
             run,
             self.qrels,

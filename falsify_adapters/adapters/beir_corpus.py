@@ -35,6 +35,9 @@ class Corpus(Protocol):
     def fingerprint(self) -> str:
         """Return what identifies the documents: equal fingerprints, equal documents."""
 
+    def files(self) -> Mapping[str, Path]:
+        """Return the files behind "corpus" and "queries", as far as there are any."""
+
 
 class FolderCorpus:
     """``corpus.jsonl`` and ``queries.jsonl`` of a folder, plain or gzip, read line by line.
@@ -79,6 +82,11 @@ class FolderCorpus:
         """Return a checksum of the corpus file."""
         with self._require("corpus").open("rb") as file:
             return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+    def files(self) -> Mapping[str, Path]:
+        """Return the files that the folder holds."""
+        found = {name: self._find(name) for name in ("corpus", "queries")}
+        return {name: path for name, path in found.items() if path is not None}
 
     def _find(self, name: str) -> Path | None:
         candidates = (self._folder / f"{name}.jsonl", self._folder / f"{name}.jsonl.gz")
@@ -159,6 +167,10 @@ class MemoryCorpus:
     def fingerprint(self) -> str:
         """Return a checksum of ids and texts."""
         return fingerprint(self.documents())
+
+    def files(self) -> Mapping[str, Path]:
+        """Return nothing: what is in memory has no file."""
+        return {}
 
 
 def _pairs(source: Any, name: str) -> Iterator[tuple[str, Any]]:

@@ -187,6 +187,7 @@ def _from_dataset(dataset: Dataset, fit: pd.DataFrame | None, *, qrels_only: boo
     documents = None
     if corpus.has_documents() and not qrels_only:
         documents = track(dataset.documents(), f"reading the corpus of {dataset.title}")
+    texts = {} if qrels_only else dataset.text_files("corpus", "queries")
     findings = find_oddities(
         dataset.qrels,
         queries=dataset.queries() if corpus.has_queries() and not qrels_only else None,
@@ -198,6 +199,6 @@ def _from_dataset(dataset: Dataset, fit: pd.DataFrame | None, *, qrels_only: boo
         dataset.qrels,
         findings,
         dataset.notes,
-        dataset.provenance,
+        {**dataset.provenance, **texts},
         fit,
     )

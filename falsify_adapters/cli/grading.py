@@ -11,6 +11,9 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from falsify_adapters.cli.call import describe_call
 from falsify_adapters.cli.command import complain, exit_status, write
 from falsify_adapters.cli.options import was_chosen
 from falsify_adapters.errors import FalsifyError, InputError, UsageError
@@ -261,6 +264,7 @@ def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) ->
     if len(streamed) > 1:
         raise UsageError(f"{' and '.join(streamed)} both want standard output")
     session = Session(options)
+    session.outcome.call = describe_call(click.get_current_context())
     with quietly(session.quiet), session.attempt(COMMAND_LINE):
         grade(session)
     return session.finish()

@@ -10,6 +10,12 @@ from falsify_adapters.cli.command import LazyGroup
 #: Each is a module of this package whose ``main`` is the command.
 COMMANDS = (
     "audit",
+    "doctor",
+    "quickstart",
+    "lock",
+    "schema",
+    "verify",
+    "verify-lock",
     "warnings",
 )
 

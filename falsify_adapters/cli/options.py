@@ -146,7 +146,7 @@ def gate_options(function: Decorated) -> Decorated:
             GRADING,
             "--require-ceiling",
             is_flag=True,
-            help="Also ask for tau above the best constant ranking.",
+            help="Also ask for tau above the ceiling.",
         ),
         option(
             GRADING,
@@ -163,8 +163,8 @@ def looking_options(function: Decorated) -> Decorated:
         option(
             LOOKING,
             "--clusters",
-            metavar="FILE|COLUMN|auto",
-            help="Queries that vary together; auto: by their texts.",
+            metavar="FILE|auto",
+            help="Queries that vary together; auto: by text.",
         ),
         option(
             LOOKING,
@@ -175,14 +175,14 @@ def looking_options(function: Decorated) -> Decorated:
         option(
             LOOKING,
             "--strata",
-            metavar="FILE|COLUMN|gold-count",
+            metavar="FILE|gold-count",
             help="Null A permutes inside these only.",
         ),
         option(
             LOOKING,
             "--queries",
             metavar="FILE",
-            help="Texts and columns of the queries: JSON lines.",
+            help="Texts and columns, as JSON lines.",
         ),
         option(LOOKING, "--by-grade", is_flag=True, help="Also grade at each grade threshold."),
         option(
@@ -190,7 +190,7 @@ def looking_options(function: Decorated) -> Decorated:
             "--alt-qrels",
             multiple=True,
             metavar="FILE",
-            help="Other judgements, repeatable: does the verdict hold?",
+            help="Other judgements: does the verdict hold?",
         ),
         option(LOOKING, "--baseline", metavar="RUN", help="Compare every run with this one."),
     )(function)

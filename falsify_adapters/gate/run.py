@@ -19,9 +19,11 @@ from falsify_adapters.gate.verdicts import verdict_under_ties
 from falsify_adapters.gate.warnings import gate_notes
 from falsify_adapters.measures import Measure, parse_measure
 from falsify_adapters.power import NO_POWER, power_of, power_sentence
+from falsify_adapters.provenance import one_blas_thread, with_frames
 from falsify_adapters.results import NULLS, GateConfig, GateReport, Power
 
 
+@one_blas_thread
 def run_gate(
     evaluation: Evaluation, measure: str | Measure = "nDCG@10", config: GateConfig | None = None
 ) -> GateReport:
@@ -105,7 +107,7 @@ def run_gate(
         ceiling=fifth_line(main.coded, main.kernel, main.score),
         warnings=tuple(notes),
         settings=asdict(config),
-        provenance=evaluation.provenance,
+        provenance=with_frames(evaluation.provenance, run=evaluation.run, qrels=evaluation.qrels),
         per_query=_per_query(evaluation, main),
         power=power,
         dependence=dependence,

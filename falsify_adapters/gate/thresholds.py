@@ -24,7 +24,8 @@ class AtThreshold:
     nulls : dict of str to str
         Verdict of each null.
     verdict, reason : str
-        The gate's verdict and why, the order of ties included.
+        The gate's verdict and why, the order of ties included; without how many queries would
+        decide, which is another number at each threshold.
     """
 
     tau: float

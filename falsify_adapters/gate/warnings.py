@@ -81,18 +81,22 @@ def degenerate_benchmark(main: Graded) -> Iterator[Note]:
 def _about_queries(main: Graded, config: GateConfig) -> Iterator[Note]:
     n = len(main.own)
     if n < SMALL_N and config.permute == "query":
+        inside = main.units.n_strata()
+        where = f" inside {inside} strata" if inside > 1 else ""
         yield Note(
             "W-SMALL-N",
-            f"with {n} queries a permutation leaves each in place with chance 1/{n}: delta A is"
-            f" {1 - 1 / n:.3f} of the difference to other queries' answers",
+            f"with {n} queries a permutation{where} leaves each in place with chance {inside}/{n}:"
+            f" delta A is {1 - inside / n:.3f} of the difference to other queries' answers",
         )
     if main.verdict == "FAIL" and config.decision == "interval" and 0 < main.tau < 1:
         # a win on a share tau of the queries goes unseen with chance (1 - tau)^n
         enough = math.ceil(math.log(config.alpha_each / 2) / math.log1p(-main.tau))
-        if n < enough:
+        independent = main.units.count(n)
+        if independent < enough:
+            held = f"{n} queries" if independent == n else f"{independent} groups of queries"
             yield Note(
                 "W-RARE-WINS",
-                f"{n} queries cannot exclude a system that wins rarely: below {enough} queries a"
+                f"{held} cannot exclude a system that wins rarely: below {enough} queries a"
                 f" FAIL may hide wins on a share {main.tau:g} of all queries",
             )
 
@@ -100,14 +104,17 @@ def _about_queries(main: Graded, config: GateConfig) -> Iterator[Note]:
 def _about_events(main: Graded, config: GateConfig) -> Iterator[Note]:
     if config.decision == "point" or len(main.own) < 2 or main.coded.same_rankings():
         return
-    influence = np.stack([main.draws[name].influence for name in NULLS], axis=1)
+    drawn = (main.draws[name].influence for name in NULLS)
+    # what hangs together counts once
+    influence = np.stack([main.units.sums(one - one.mean()) for one in drawn], axis=1)
     resting = dict(zip(NULLS, effective_queries(influence).tolist(), strict=True))
     few = [name for name, count in resting.items() if count < FEW_EVENTS]
     if few:
         least = min(resting[name] for name in few)
+        kind = "queries" if len(influence) == len(main.own) else "groups of queries"
         yield Note(
             "W-RARE-EVENTS",
-            f"the interval of {names(few)} rests on about {least:.0f} of {len(main.own)} queries"
+            f"the interval of {names(few)} rests on about {least:.0f} of {len(influence)} {kind}"
             " (scores are nearly all alike): it may cover the true delta less often than it says",
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from falsify_adapters.coded import Coded, segment_sums
 from falsify_adapters.frames import FloatArray, IntArray
-from falsify_adapters.kernels import Hits, Kernel
+from falsify_adapters.kernels import Additive, Hits, Kernel
 from falsify_adapters.nulls.draws import NullDraws, generator
 from falsify_adapters.nulls.popularity import Pool
 
@@ -35,7 +35,7 @@ def permuted_labels(
     expected, slope = kernel.inclusion_mean(pool.inclusion())
     query, value, trial = _trial_scores(coded, kernel, n_trials, generator(seed, "A-label"))
     trials = segment_sums(value, trial, n_trials) / coded.n_queries
-    exact = kernel.additive or bool((coded.gold_count <= 1).all())
+    exact = isinstance(kernel, Additive) or bool((coded.gold_count <= 1).all())
     sampled = segment_sums(value, query, coded.n_queries) / n_trials
     # only a document that no other query has leaves the pool together with its query
     alone = coded.popularity[coded.gold_doc] == 1

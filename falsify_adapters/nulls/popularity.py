@@ -147,19 +147,34 @@ class Pool:
         needs more, of a skewed pool of a dozen up to three in a thousand; their gold sets then
         lack their last document, which moves a mean by far less than the trials' standard error.
         """
+        draws, margin = self._completion
+        return np.ceil(draws + margin).astype(np.int64)
+
+    @cached_property
+    def sure_draw(self) -> IntArray:
+        """Draws that come before each query's gold set is complete, but for rare cases.
+
+        At least m; the mirror image of :attr:`last_draw`.
+        """
+        draws, margin = self._completion
+        return np.maximum(np.floor(draws - margin).astype(np.int64), self.coded.gold_count)
+
+    @cached_property
+    def _completion(self) -> tuple[FloatArray, FloatArray]:
+        """Mean number of draws until each query's gold set is complete, and a wide margin."""
         classes, size = np.unique(self.weight, return_counts=True)
         kinds, first, which = np.unique(
             self.coded.gold_count, return_index=True, return_inverse=True
         )
         time = self.times[first]
-        limit = kinds.astype(np.float64)
+        draws, margin = kinds.astype(np.float64), np.zeros(len(kinds))
         some = (kinds > 1) & np.isfinite(time)
         left = np.exp(-np.outer(time[some], classes))
         slope = (left * size) @ classes / self.total  # new documents per draw, at the end
-        draws = time[some] * self.total
-        spread = (left * (1.0 - left)) @ size - draws * slope**2
-        limit[some] = draws + 5.0 * np.sqrt(np.maximum(spread, 0.0)) / slope + 3.0
-        return np.ceil(limit).astype(np.int64)[which]
+        draws[some] = time[some] * self.total
+        spread = (left * (1.0 - left)) @ size - draws[some] * slope**2
+        margin[some] = 5.0 * np.sqrt(np.maximum(spread, 0.0)) / slope + 3.0
+        return draws[which], margin[which]
 
     def _survival(self) -> FloatArray:
         """Return each entry's exp(-p t); 1 where one document is drawn, which is then exact."""
@@ -314,8 +329,9 @@ class Pool:
         """
         first = _first_entries(case, entry)
         needed = self.coded.gold_count[case // n_trials]
-        counted = first & (draw < needed)
-        late = np.flatnonzero(first & (draw >= needed))
+        sure = draw < self.sure_draw[case // n_trials]
+        counted = first & sure
+        late = np.flatnonzero(first & ~sure)
         if not late.size:
             return counted
         # the late ones count only if enough earlier draws were repeats: fill those draws in

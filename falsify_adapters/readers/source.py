@@ -316,6 +316,26 @@ def open_content(
         raise InputError(f"{label} cannot be read", found=str(error)) from None
 
 
+def content_sha256(path: str | Path) -> str:
+    """Return the SHA-256 of a file's content after decompression, as the readers report it.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or its compression is broken.
+    """
+    digest = hashlib.sha256()
+    name = Path(path).name
+    try:
+        with Path(path).open("rb") as file:
+            plain = _decompressed(file, _compression(file.peek(8)), name)
+            while block := plain.read(1 << 20):
+                digest.update(block)
+    except (OSError, EOFError, zlib.error, RuntimeError) as error:
+        raise InputError(f"{name} cannot be read", found=str(error)) from None
+    return digest.hexdigest()
+
+
 def _compression(start: bytes) -> str | None:
     if start.startswith(b"\x1f\x8b"):
         return "gzip"

@@ -15,6 +15,7 @@ import pandas as pd
 from falsify_adapters import __version__
 from falsify_adapters.errors import MissingExtraError
 from falsify_adapters.playground import PREDICTORS, SHARES, Playground, Point, report_key
+from falsify_adapters.provenance import describe_environment
 from falsify_adapters.report import svg
 from falsify_adapters.report.averages import MacroAverage
 from falsify_adapters.report.beside import dependence_lines, sheets
@@ -93,6 +94,15 @@ def to_html(outcome: Outcome) -> str:
         skipped=outcome.skipped,
         settings=_shared_settings(reports),
         version=__version__,
+        provenance=list(
+            _flat(
+                {
+                    "environment": describe_environment(),
+                    "call": outcome.call,
+                    "plan": outcome.plan,
+                }
+            )
+        ),
     )
     # a file name may hold half a character, which UTF-8 cannot carry
     return page.encode("utf-8", errors="backslashreplace").decode("utf-8")

@@ -90,6 +90,10 @@ class Outcome:
     skipped: list[Skip] = field(default_factory=list)
     #: For the HTML report only.
     playgrounds: list[Playground] = field(default_factory=list)
+    #: The command and its options; None where a library call made the reports.
+    call: Mapping[str, Any] | None = None
+    #: The plan that was made beforehand, and whether it was kept to.
+    plan: Mapping[str, Any] | None = None
 
     def gate_reports(self) -> list[GateReport]:
         """Return the reports of the gate."""
@@ -107,9 +111,14 @@ class Outcome:
 
     def to_dict(self) -> Mapping[str, Any]:
         """Return the JSON document of all commands, as plain values."""
+        from falsify_adapters.provenance import describe_environment
+
         return {
             "schema": SCHEMA,
             "reports": [report.to_dict() for report in self.reports],
             "errors": [refusal.to_dict() for refusal in self.errors],
             "skipped": [skip.to_dict() for skip in self.skipped],
+            "call": self.call,
+            "environment": describe_environment(),
+            "plan": self.plan,
         }

@@ -149,7 +149,8 @@ async function play(name, wanted) {
     const marks = (await ground.locator(".null-verdict").allTextContents()).map((t) => t.slice(2));
     check(marks.join() === nulls.join(), `${where}: nulls ${marks}, the gate says ${nulls}`);
     const why = (await ground.locator(".why").textContent()).toLowerCase();
-    check(why === `${reason.toLowerCase()}.`, `${where}: says "${why}" and not "${reason}"`);
+    // the report alone adds how many queries would decide
+    check(`${reason.toLowerCase()};`.startsWith(`${why.slice(0, -1)};`), `${where}: says "${why}" and not "${reason}"`);
     const bar = ground.locator(".bar").first();
     const height = Number(await bar.getAttribute("height"));
     const {top, axis} = JSON.parse(await ground.locator(".data").textContent());

@@ -31,7 +31,9 @@ def test_the_document_has_the_keys_of_the_schema() -> None:
             [Skip("b.log", "not a run")],
         )
     )
-    assert list(document) == ["schema", "reports", "errors", "skipped"]
+    assert list(document) == [
+        *("schema", "reports", "errors", "skipped", "call", "environment", "plan")
+    ]
     assert document["schema"] == "falsify-adapters/report/1"
     (report,) = document["reports"]
     assert set(report) >= {

@@ -253,5 +253,5 @@ def test_simulated_benchmarks_rank_without_repeats() -> None:
         assert len(np.unique(cells)) == len(cells)
         ranks = benchmark.entry_query * 100 + benchmark.entry_rank
         assert len(np.unique(ranks)) == len(ranks)
-        assert benchmark.entry_rank.min() >= 1
-        assert benchmark.entry_rank.max() <= 10
+        assert len(benchmark.entry_rank) or process.name in RARE
+        assert set(benchmark.entry_rank.tolist()) <= set(range(1, 11))

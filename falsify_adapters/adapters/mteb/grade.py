@@ -216,7 +216,12 @@ class Grader:
             subset=evaluation.subset,
             model=evaluation.model,
             revision=evaluation.revision,
-            provenance={"file": reported.label, "key": key, "mteb_version": reported.version},
+            provenance={
+                "file": reported.label,
+                "sha256": reported.sha256,
+                "key": key,
+                "mteb_version": reported.version,
+            },
         )
 
 
@@ -230,7 +235,11 @@ def with_check(report: GateReport, check: Reproduction) -> GateReport:
     provenance = {
         **report.provenance,
         "mteb_version": check.provenance.get("mteb_version"),
-        "reported": {"file": check.provenance.get("file"), "score": check.reported},
+        "reported": {
+            "file": check.provenance.get("file"),
+            "sha256": check.provenance.get("sha256"),
+            "score": check.reported,
+        },
     }
     return replace(report, warnings=notes, provenance=provenance)
 
@@ -298,6 +307,7 @@ class _Certifiers:
             "warnings": self._other_main_score(reported, key, score),
             "provenance": {
                 "file": reported.label,
+                "sha256": reported.sha256,
                 "key": key,
                 "mteb_version": reported.version or None,
                 **(self._benchmark.provenance if self._benchmark else {}),

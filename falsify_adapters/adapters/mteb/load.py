@@ -31,6 +31,7 @@ from falsify_adapters.adapters.mteb.walk import (
 from falsify_adapters.errors import FalsifyError, InputError, MissingExtraError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.notes import Note
+from falsify_adapters.readers.source import content_sha256
 
 #: The measures that any of MTEB's retrieval tasks has as its main one, as far as ir-measures has
 #: them: what is remembered of a result file.
@@ -87,8 +88,8 @@ class Reported:
 
     Parameters
     ----------
-    label : str
-        The file.
+    label, sha256 : str
+        The file, and the hash of its content.
     task, split, subset, version : str
         As in the file; `version` is empty if it says none.
     place : Place
@@ -102,6 +103,7 @@ class Reported:
     """
 
     label: str
+    sha256: str
     stem: str
     task: str
     split: str
@@ -281,6 +283,7 @@ class MtebFolder:
                 wrong[key] = problem
         return Reported(
             found.label,
+            intern(found.sha256),
             intern(found.stem),
             task,
             intern(row.split),
@@ -492,7 +495,11 @@ class MtebFolder:
             revision=revision,
             provenance={
                 **benchmark.provenance,
-                "run": {"name": file.label, "format": f"mteb, {content.shape}"},
+                "run": {
+                    "name": file.label,
+                    "format": f"mteb, {content.shape}",
+                    "sha256": content_sha256(file.path),
+                },
                 "corpus_size": benchmark.size_from,
                 "self_matches": "dropped" if drops_own else "kept",
                 "first_result": "dropped" if skips_first else "kept",

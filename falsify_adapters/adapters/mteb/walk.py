@@ -6,6 +6,7 @@ without revision folders before 1.12.6. Nothing is taken from a name that the co
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections import Counter
@@ -57,12 +58,15 @@ class ResultFile:
         Whose results these are.
     results : Results
         The scores.
+    sha256 : str
+        Of the file's content.
     """
 
     label: str
     stem: str
     place: Place
     results: Results
+    sha256: str
 
     @property
     def task(self) -> str:
@@ -259,14 +263,15 @@ def _look(path: Path, label: str, place: Place) -> Found:
         if name.endswith(PREDICTION_ENDS):
             return PredictionFile(path, label, place)  # read again, with an error that says more
         return OtherFile(label, f"broken JSON ({type(error).__name__})", "broken")
-    return _classify(data, path, label, place)
-
-
-def _classify(data: Any, path: Path, label: str, place: Place) -> Found:
     if isinstance(data, dict) and META not in data:
         results = parse_results(data)
         if results is not None:
-            return ResultFile(label, path.stem, place, results)
+            sha256 = hashlib.sha256(content).hexdigest()
+            return ResultFile(label, path.stem, place, results, sha256)
+    return _rankings_or_other(data, path, label, place)
+
+
+def _rankings_or_other(data: Any, path: Path, label: str, place: Place) -> Found:
     if is_predictions(data) or path.name.endswith(PREDICTION_ENDS):
         return PredictionFile(path, label, place)
     return OtherFile(label, "JSON without scores or rankings")

@@ -1,0 +1,289 @@
+"""``falsify-adapters verify``: find a report's inputs again, compute it anew, compare."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from falsify_adapters.cli.call import PLACES
+from falsify_adapters.cli.command import Command
+from falsify_adapters.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from falsify_adapters.report.differences import Difference
+
+#: Command in a report, and the module that holds it.
+COMMANDS = {
+    "falsify-ir": "ir",
+    "falsify-beir": "beir",
+    "falsify-mteb": "mteb",
+    "audit": "audit",
+}
+#: Differences that are listed.
+LISTED = 20
+#: Largest report that is read, in bytes.
+LARGEST = 1 << 30
+
+
+@click.command(
+    "verify",
+    cls=Command,
+    epilog="Exit status: 0 if every number agrees, 1 if one does not, 2 if an input is missing or"
+    " has changed.",
+)
+@click.argument("report", metavar="REPORT.json")
+@click.option("--data", metavar="DIR", help="Where the inputs are [this folder; data sets: cache].")
+@click.pass_context
+def main(context: click.Context, /, report: str, data: str | None) -> None:
+    """Compute a report again from its inputs, and compare every number.
+
+    Inputs are found by their hash, whatever their names; one that has changed is refused. Numbers
+    must agree to 12 digits on the same machine and versions, to 1e-9 on others.
+    """
+    from falsify_adapters.report.differences import Comparison
+
+    was = read_report(report)
+    with tempfile.TemporaryDirectory(prefix="falsify-verify-") as stage:
+        now = _again(was["call"], data, Path(stage))
+    _refuse_changed(was, now)
+    other = environment_differences(was, now)
+    comparison = Comparison(exact=not other)
+    found = list(_all_differences(comparison, was, now))
+    for line in other:
+        click.echo(f"note: {line}")
+    for difference in found[:LISTED]:
+        click.echo(str(difference))
+    if len(found) > LISTED:
+        click.echo(f"... and {len(found) - LISTED} more")
+    n, digits = comparison.numbers, "12 digits" if comparison.exact else "1e-9"
+    if found:
+        click.echo(f"NOT VERIFIED: {len(found)} differences among {n:,} numbers, to {digits}.")
+    else:
+        click.echo(f"Verified: {n:,} numbers in {len(was['reports'])} reports agree to {digits}.")
+    context.exit(1 if found else 0)
+
+
+def read_report(path: str) -> dict[str, Any]:
+    """Read a JSON report that says how it was made.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    from falsify_adapters.report.outcome import SCHEMA
+
+    file = Path(path)
+    try:
+        if file.stat().st_size > LARGEST:
+            raise InputError(f"{file.name} is too large for a report", found=f"{LARGEST:,} bytes")
+        document = json.loads(file.read_bytes())
+    except OSError as error:
+        raise InputError(f"{file.name} cannot be read", found=error.strerror) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{file.name} is not JSON", found=str(error)[:120]) from None
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != SCHEMA:
+        raise InputError(
+            f"{file.name} is no report of this version", found=f"schema {schema!r}", hint=SCHEMA
+        )
+    call = document.get("call")
+    if not isinstance(call, dict) or call.get("command") not in COMMANDS:
+        raise InputError(
+            f"{file.name} does not say how it was made",
+            hint="only reports that a command wrote with --json can be verified",
+        )
+    return document
+
+
+def _again(call: Mapping[str, Any], data: str | None, stage: Path) -> dict[str, Any]:
+    """Call the command again, on inputs found under `data`."""
+    folder = Path(data or ".")
+    if not folder.is_dir():
+        raise UsageError(f"--data {data} is no folder")
+    command = import_module(f"falsify_adapters.cli.{COMMANDS[call['command']]}").main
+    places = Finder(folder, stage).find(call)
+    target = stage / "report.json"
+    arguments = [*_arguments(command, {**call["options"], **places}), "--quiet"]
+    offered = {name for parameter in command.params for name in parameter.opts}
+    if "--offline" in offered:
+        arguments.append("--offline")
+    if "--data-dir" in offered and data is not None:
+        arguments += ["--data-dir", data]
+    positional = _positional(command, places)
+    command.main(
+        [*arguments, "--json", str(target), "--", *positional],
+        prog_name=call["command"],
+        standalone_mode=False,
+    )
+    document: dict[str, Any] = json.loads(target.read_bytes())
+    return document
+
+
+def _arguments(command: click.Command, options: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the command line that sets these options."""
+    by_name = {p.name: p for p in command.params if isinstance(p, click.Option)}
+    known = {parameter.name for parameter in command.params}
+    for name, value in options.items():
+        if name not in known:
+            raise InputError("the report has an option that this version does not know", found=name)
+        parameter = by_name.get(name)
+        if parameter is None:
+            continue
+        if parameter.is_flag:
+            flags = parameter.opts if value else parameter.secondary_opts
+            yield from flags[:1]
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            yield f"{max(parameter.opts, key=len)}={one}"
+
+
+def _positional(command: click.Command, places: Mapping[str, Any]) -> Iterator[str]:
+    for parameter in command.params:
+        if isinstance(parameter, click.Argument):
+            value = places.get(parameter.name or "", [])
+            yield from [value] if isinstance(value, str) else value
+
+
+class Finder:
+    """Finds the inputs of a call under a folder, and lays them out under their old names."""
+
+    def __init__(self, data: Path, stage: Path) -> None:
+        self._data, self._stage = data, stage
+        self._files = [folder / name for folder, names in _walk(data) for name in names]
+        self._hashes: dict[Path, str | None] = {}
+
+    def find(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the place of every input, by option.
+
+        Raises
+        ------
+        InputError
+            If an input is missing or has changed.
+        """
+        expected = {one["name"]: one["sha256"] for one in call["inputs"]}
+        found: dict[str, Any] = {}
+        problems: list[str] = []
+        for name in PLACES:
+            value = call["options"].get(name)
+            if value is None:
+                continue
+            labels = [value] if isinstance(value, str) else value
+            places = []
+            for label in labels:
+                try:
+                    places.append(self._place(name, label, expected.get(label)))
+                except InputError as error:
+                    problems.append(str(error))
+            found[name] = places[0] if isinstance(value, str) and places else places
+        if problems:
+            raise InputError("; ".join(problems), hint="--data DIR says where the inputs are")
+        return found
+
+    def _place(self, option: str, label: str, sha256: str | None) -> str:
+        if label == "-":
+            raise InputError("standard input cannot be read again")
+        if sha256 is not None:
+            return str(self._lay_out(self._by_hash(label, sha256), option, label))
+        if "{dataset}" in label:
+            return str(self._data / label)
+        folders = [p for p in self._files if _ends_with(p, label) and p.is_dir()]
+        if folders:
+            return str(folders[0])
+        if option in ("datasets", "benchmarks"):
+            return label  # a data set's name
+        raise InputError(f"{label} is not there")
+
+    def _by_hash(self, label: str, sha256: str) -> Path:
+        namesakes = [p for p in self._files if _ends_with(p, Path(label).name) and p.is_file()]
+        namesakes.sort(key=lambda path: not _ends_with(path, label))
+        others = [path for path in self._files if path not in set(namesakes) and path.is_file()]
+        for path in (*namesakes, *others):
+            if self._hash(path) == sha256:
+                return path
+        if namesakes:
+            raise InputError(
+                f"{label} has changed", found=f"SHA-256 {self._hash(namesakes[0])}, not {sha256}"
+            )
+        raise InputError(f"{label} is not there, under any name")
+
+    def _hash(self, path: Path) -> str | None:
+        from falsify_adapters.readers.source import content_sha256
+
+        if path not in self._hashes:
+            try:
+                self._hashes[path] = content_sha256(path)
+            except InputError:  # broken, or not ours to read
+                self._hashes[path] = None
+        return self._hashes[path]
+
+    def _lay_out(self, path: Path, option: str, label: str) -> Path:
+        """Link a file under its old name, after which systems and benchmarks are called."""
+        target = (self._stage / option / label).absolute()
+        if self._stage.absolute() not in target.parents or ".." in Path(label).parts:
+            raise InputError(f"{label} leads out of the folder")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists():
+            target.symlink_to(path.absolute())
+        return target
+
+
+def _walk(data: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Yield each folder with the names of what is in it, always in the same order."""
+    for folder, subfolders, names in os.walk(data):
+        subfolders.sort()
+        yield Path(folder), [*subfolders, *sorted(names)]
+
+
+def _ends_with(path: Path, label: str) -> bool:
+    parts = Path(label).parts
+    return path.parts[-len(parts) :] == parts
+
+
+def _refuse_changed(was: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    """Refuse if what was read this time is something else."""
+    changed = []
+    for one, other in zip(was["reports"], now["reports"], strict=False):
+        old, new = (report.get("provenance") or {} for report in (one, other))
+        for name, facts in old.items():
+            hashed = isinstance(facts, dict) and facts.get("sha256")
+            if hashed and (new.get(name) or {}).get("sha256") != facts["sha256"]:
+                changed.append(f"{name} {facts.get('name', '')}".strip())
+        if old.get("sha256") != new.get("sha256"):
+            changed.append(str(old.get("file")))
+    if changed:
+        raise InputError(f"changed since the report: {', '.join(dict.fromkeys(changed))}")
+
+
+def environment_differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Return in words what was different when the report was made."""
+    old, new = was["environment"], now["environment"]
+    pairs = {name: (old.get(name), new.get(name)) for name in ("python", "machine")}
+    packages = old["packages"].keys() | new["packages"].keys()
+    pairs |= {n: (old["packages"].get(n), new["packages"].get(n)) for n in sorted(packages)}
+    return [f"{n} was {a}, is {b}" for n, (a, b) in pairs.items() if a != b]
+
+
+def _all_differences(
+    comparison: Any, was: Mapping[str, Any], now: Mapping[str, Any]
+) -> Iterator[Difference]:
+    n_was, n_now = len(was["reports"]), len(now["reports"])
+    if n_was != n_now:
+        raise InputError(f"the report has {n_was} results, computed again there are {n_now}")
+    for i, (one, other) in enumerate(zip(was["reports"], now["reports"], strict=True), 1):
+        names = [str(one[key]) for key in ("system", "benchmark", "measure") if one.get(key)]
+        place = f"report {i} ({', '.join(names)}):"
+        frames = [(report.get("provenance") or {}).get("frames") for report in (one, other)]
+        yield from comparison.differences(frames[0], frames[1], f"{place} frames")
+        plain = [
+            {key: value for key, value in report.items() if key != "provenance"}
+            for report in (one, other)
+        ]
+        yield from comparison.differences(plain[0], plain[1], place)
