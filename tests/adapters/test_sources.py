@@ -364,6 +364,7 @@ def test_a_guess_is_an_input_warning_that_strict_refuses(tmp_path: Path) -> None
         (["--from", "auto", "log", "--pool", "9", "--corpus-size", "9"], "exclude each other"),
         (["log"], "a run is missing after the qrels"),
         (["log", "log", "--choice-score", "raw"], "--choice-score goes with"),
+        (["--from", "auto", "log", "--choice-score", "raw"], "holds no choices to rank"),
         (["--from", "auto", "log", "Judged@10"], "Judged"),
     ],
 )
