@@ -55,14 +55,13 @@ if TYPE_CHECKING:
     READING,
     "--pool",
     metavar="FILE|N",
-    help="The corpus: a file of its document ids, or their number.",
+    help="The corpus: its document ids, or how many.",
 )
 @option(
     READING,
     "--choice-score",
     metavar="NAME",
-    help="What ranks choices: raw, per_token, per_char, per_byte (olmes); raw, norm (lm-eval)"
-    " [raw].",
+    help="Of choices: raw, norm, per_token, per_char, per_byte [raw].",
 )
 @option(
     READING,
