@@ -99,9 +99,8 @@ def test_a_refused_input_always_fails(place: Path) -> None:
 
 
 def test_text_in_an_input_is_never_a_command(place: Path) -> None:
-    act(
-        place, qrels="gold.trec", runs="$(touch hacked)\n`touch hacked`; touch hacked", options=FAST
-    )
+    runs = "$(touch hacked)\n`touch hacked`; touch hacked"
+    act(place, qrels="gold.trec", runs=runs, options=FAST)
     assert not (place / "hacked").exists()
     assert "${{" not in GRADE["run"]
 
