@@ -81,8 +81,11 @@ def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
     from falsify_adapters.adapters.mteb.grade import Grader, Settings
     from falsify_adapters.adapters.mteb.load import MtebFolder, Selection
     from falsify_adapters.adapters.mteb.results import key_of
+    from falsify_adapters.adapters.mteb.tasks import require_mteb
     from falsify_adapters.progress import progress
 
+    if options["download"]:
+        require_mteb("--download")
     measures = tuple(str(measure) for measure in chosen_measures(options))
     settings = Settings(
         measures,
