@@ -244,9 +244,11 @@ class Companion:
     score : float
         The system's score under it.
     verdict : str
-        The gate's verdict under it, or "not applicable" where no system could pass.
+        The gate's verdict under it, the order of ties included, or "not applicable" where no
+        system could pass.
     agrees : bool
-        False if its verdict contradicts the main one.
+        False if its verdict is not the one that the report shows for the measure; True where it
+        is not applicable.
     nulls : dict of str to NullResult
         As in the main report.
     """

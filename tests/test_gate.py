@@ -415,7 +415,10 @@ def test_no_companion_beside_itself() -> None:
 
 
 def figures(report: GateReport) -> dict[str, Any]:
-    return report.to_dict()
+    """Return all that a report says, but not the hashes of what it was given."""
+    found = report.to_dict()
+    del found["provenance"]["frames"]
+    return found
 
 
 def test_same_seed_same_numbers_other_seed_others() -> None:

@@ -19,6 +19,7 @@ from falsify_adapters.cli.options import (
     grading_options,
     looking_options,
     option,
+    plan_option,
     reading_options,
     was_chosen,
     writing_options,
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
 @reading_options(keep_self=True)
 @grading_options
 @looking_options
+@plan_option
 @writing_options
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:
