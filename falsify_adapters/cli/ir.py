@@ -48,8 +48,7 @@ if TYPE_CHECKING:
     "--from",
     "source",
     metavar="SOURCE",
-    help="The files hold runs and gold: auto, elasticsearch, falsify-eval, llamaindex, lm-eval,"
-    " olmes, ragas, recommender.",
+    help="Logs with gold: auto, ragas, olmes, lm-eval, ...",
 )
 @option(
     READING,
