@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from falsify_adapters.audit import audit_benchmark
     from falsify_adapters.ceiling import Ceiling, held_out_ceiling, query_blind_ceiling
     from falsify_adapters.comparison import compare, matrix
+    from falsify_adapters.dependence import Dependence
     from falsify_adapters.errors import (
         FalsifyError,
         InputError,
@@ -27,14 +28,17 @@ if TYPE_CHECKING:
     from falsify_adapters.evaluation import Evaluation
     from falsify_adapters.frames import as_qrels, as_run
     from falsify_adapters.gate import calibration_curve, run_gate
+    from falsify_adapters.judgements import gate_by_grade, judge_again
     from falsify_adapters.notes import FalsifyWarning, Note
     from falsify_adapters.readers import read_qrels, read_run
     from falsify_adapters.report.plot import plot
     from falsify_adapters.results import GateConfig, GateReport, NullResult
+    from falsify_adapters.two_systems import compare_systems
 
 #: Where each public name lives.
 _HOME = {
     "Ceiling": "ceiling",
+    "Dependence": "dependence",
     "Evaluation": "evaluation",
     "FalsifyError": "errors",
     "FalsifyWarning": "notes",
@@ -52,8 +56,11 @@ _HOME = {
     "audit_benchmark": "audit",
     "calibration_curve": "gate",
     "compare": "comparison",
+    "compare_systems": "two_systems",
     "gate_beir": "adapters.beir",
+    "gate_by_grade": "judgements",
     "held_out_ceiling": "ceiling",
+    "judge_again": "judgements",
     "load_beir": "adapters.beir",
     "load_mteb": "adapters.mteb",
     "matrix": "comparison",
@@ -66,6 +73,7 @@ _HOME = {
 
 __all__ = [
     "Ceiling",
+    "Dependence",
     "Evaluation",
     "FalsifyError",
     "FalsifyWarning",
@@ -84,8 +92,11 @@ __all__ = [
     "audit_benchmark",
     "calibration_curve",
     "compare",
+    "compare_systems",
     "gate_beir",
+    "gate_by_grade",
     "held_out_ceiling",
+    "judge_again",
     "load_beir",
     "load_mteb",
     "matrix",

@@ -43,6 +43,8 @@ def workplace(tmp_path: Path) -> Path:
     write_dataset(tmp_path / "data" / "nfcorpus", 120)
     write_qrels(tmp_path / "qrels.trec", 120)
     write_run(tmp_path / "my.trec", 120)
+    write_run(tmp_path / "old.trec", 120, "blind")
+    write_qrels(tmp_path / "llm.trec", 100)
     write_mteb(tmp_path, 120)
     return tmp_path
 

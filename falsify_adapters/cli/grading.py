@@ -58,6 +58,7 @@ class Session:
         self._ascii_only = bool(options["ascii_only"])
         self._strict = bool(options["strict"])
         self._curve = bool(options.get("curve"))
+        self._plan: str | None = options.get("plan")
         # what the user has answered with an option is no reason to refuse
         answered = {"W-DEPTH", "W-EXCLUDED"} | (
             {"W-SELF-MATCHES"} if was_chosen("keep_self") else set()
@@ -191,6 +192,7 @@ class Session:
     def finish(self) -> int:
         """Write everything that was asked for; return the exit status."""
         self._add_averages()
+        self._check_plan()
         self._write_documents()
         if self._prints_table and (self.outcome.reports or self.outcome.skipped):
             from falsify_adapters.report.terminal import to_terminal
@@ -203,6 +205,17 @@ class Session:
             )
             write(sys.stdout, text)
         return exit_status(self.outcome)
+
+    def _check_plan(self) -> None:
+        """Say whether the plan was kept to; departing from it is no error."""
+        if self._plan is None:
+            return
+        from falsify_adapters.plan import kept_to
+
+        plan = self.outcome.plan = kept_to(self._plan, self.outcome.gate_reports())
+        if not self.quiet:
+            said = "kept to" if plan["kept"] else f"not kept to: {'; '.join(plan['departures'])}"
+            complain(f"plan {plan['name']} ({plan['sha256'][:12]}) {said}")
 
     def _add_averages(self) -> None:
         if len(self.outcome.reports) > 1:

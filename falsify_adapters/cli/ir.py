@@ -19,6 +19,7 @@ from falsify_adapters.cli.options import (
     grading_options,
     looking_options,
     option,
+    plan_option,
     reading_options,
     was_chosen,
     writing_options,
@@ -54,14 +55,13 @@ if TYPE_CHECKING:
     READING,
     "--pool",
     metavar="FILE|N",
-    help="The corpus: a file of its document ids, or their number.",
+    help="The corpus: its document ids, or how many.",
 )
 @option(
     READING,
     "--choice-score",
     metavar="NAME",
-    help="What ranks choices: raw, per_token, per_char, per_byte (olmes); raw, norm (lm-eval)"
-    " [raw].",
+    help="Of choices: raw, norm, per_token, per_char, per_byte [raw].",
 )
 @option(
     READING,
@@ -75,6 +75,7 @@ if TYPE_CHECKING:
 @reading_options(keep_self=True)
 @grading_options
 @looking_options
+@plan_option
 @writing_options
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:

@@ -146,7 +146,7 @@ def gate_options(function: Decorated) -> Decorated:
             GRADING,
             "--require-ceiling",
             is_flag=True,
-            help="Also ask for tau above the best constant ranking.",
+            help="Also ask for tau above the ceiling.",
         ),
         option(
             GRADING,
@@ -163,8 +163,8 @@ def looking_options(function: Decorated) -> Decorated:
         option(
             LOOKING,
             "--clusters",
-            metavar="FILE|COLUMN|auto",
-            help="Queries that vary together; auto: by their texts.",
+            metavar="FILE|auto",
+            help="Queries that vary together; auto: by text.",
         ),
         option(
             LOOKING,
@@ -175,14 +175,14 @@ def looking_options(function: Decorated) -> Decorated:
         option(
             LOOKING,
             "--strata",
-            metavar="FILE|COLUMN|gold-count",
+            metavar="FILE|gold-count",
             help="Null A permutes inside these only.",
         ),
         option(
             LOOKING,
             "--queries",
             metavar="FILE",
-            help="Texts and columns of the queries: JSON lines.",
+            help="Texts and columns, as JSON lines.",
         ),
         option(LOOKING, "--by-grade", is_flag=True, help="Also grade at each grade threshold."),
         option(
@@ -190,9 +190,21 @@ def looking_options(function: Decorated) -> Decorated:
             "--alt-qrels",
             multiple=True,
             metavar="FILE",
-            help="Other judgements, repeatable: does the verdict hold?",
+            help="Other judgements: does the verdict hold?",
         ),
         option(LOOKING, "--baseline", metavar="RUN", help="Compare every run with this one."),
+    )(function)
+
+
+def plan_option(function: Decorated) -> Decorated:
+    """Declare the plan that a report says whether it kept to."""
+    return option(
+        GRADING,
+        "--plan",
+        metavar="FILE",
+        is_eager=True,
+        callback=_read_plan,
+        help="Settings fixed beforehand; says if kept to.",
     )(function)
 
 
@@ -256,8 +268,28 @@ def _read_config(context: click.Context, _parameter: click.Parameter, path: str 
 
     by_name = option_names(context.command)
     values = read_config(path, frozenset(by_name))
-    context.default_map = {
-        by_name[name].name: [value]
+    # a plan stands, whichever of the two was read first
+    context.default_map = {**_defaults(by_name, values), **(context.default_map or {})}
+
+
+def _read_plan(context: click.Context, _parameter: click.Parameter, path: str | None) -> str | None:
+    """Make the plan's values the defaults of the other options; they win over --config."""
+    if path is not None:
+        from falsify_adapters.plan import QRELS, read_plan
+
+        by_name = option_names(context.command)
+        values = {name: value for name, value in read_plan(path).items() if name != QRELS}
+        context.default_map = {
+            **(context.default_map or {}),
+            **_defaults(by_name, values),
+        }
+    return path
+
+
+def _defaults(by_name: Mapping[str, click.Option], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values by parameter name, one for an option that may be repeated as a list."""
+    return {
+        by_name[name].name or name: [value]
         if by_name[name].multiple and not isinstance(value, list)
         else value
         for name, value in values.items()
@@ -266,7 +298,7 @@ def _read_config(context: click.Context, _parameter: click.Parameter, path: str 
 
 def option_names(command: click.Command) -> dict[str, click.Option]:
     """Return a command's options by the names that a configuration file uses."""
-    never = {"config", "help", "version"}
+    never = {"config", "help", "plan", "version"}
     return {
         name: parameter
         for parameter in command.params

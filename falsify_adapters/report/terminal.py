@@ -199,10 +199,11 @@ def _print_sheet(console: Console, sheet: Sheet, signs: Signs) -> None:
     table = Table(box=signs.box, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column(signs.clean(sheet.head[0]), overflow="fold", min_width=8)
     for name in sheet.head[1:]:
-        table.add_column("\n".join(map(signs.clean, name.split("\n"))), justify="right")
+        column = "\n".join(map(signs.clean, name.split("\n")))
+        table.add_column(column, justify="right", overflow="fold")
     for row in sheet.rows:
         # names are cut here and stand in full below the table
-        cells = [shorten(row[0], LONGEST_NAME), *row[1:]]
+        cells = [shorten(row[0], LONGEST_NAME), *(c.replace("…", signs.to) for c in row[1:])]
         lines = [[signs.clean(line) for line in cell.split("\n")] for cell in cells]
         table.add_row(*(Text("\n".join(cell), STYLES.get(cell[0], "")) for cell in lines))
     console.print(table)

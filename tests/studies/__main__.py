@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import sys
 
-from tests.studies import case_studies, coverage, error_rates, tau_auto, worked_example
+from tests.studies import (
+    case_studies,
+    coverage,
+    dependence,
+    error_rates,
+    tau_auto,
+    worked_example,
+)
 from tests.studies.tables import study
 
 STUDIES = {
     "coverage": (coverage, "Do the intervals cover?"),
+    "dependence": (dependence, "Do the intervals cover if queries hang together?"),
     "error_rates": (error_rates, "How often is the verdict wrong?"),
     "tau_auto": (tau_auto, "What --tau auto takes"),
     "worked_example": (worked_example, "The guide's worked example, re-made"),

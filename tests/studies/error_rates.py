@@ -41,8 +41,9 @@ whose true delta is exactly tau (0.05) does. *False FAIL*: a system whose true d
 fails. Three rules on the same benchmarks: the interval verdict of this package, the plain point
 rule (Definition 1: every delta at least tau, with our expectations), and `falsify_eval`'s
 `four_null_gate` 0.2.0 as it comes (50 trials, tau 0.05, permuted labels; single gold only).
-Fresh benchmarks, systems and seeds each time; the true delta is the smallest over the four nulls
-of the mean over other fresh benchmarks of the same size.
+Fresh benchmarks, systems and seeds each time. Systems of a given true delta are tuned on other
+fresh benchmarks of the same size; *least mean delta* is what the graded ones measured on average,
+against the null that is hardest.
 """
 
 Candidates = tuple[Any, ...]
@@ -324,8 +325,9 @@ def make(*, full: bool, seed: int) -> list[Table]:
             "At a true delta of 0.1 (single gold): the median *minimum detectable delta* that the"
             " report names, and how often a system of just that true delta passes (promised: 0.8);"
             " the median number of *queries* that UNDER-NS reports ask for, and how often"
-            " benchmarks of that size decide (promised: 0.8 if the measured delta is the true one;"
-            " the true one is a median over benchmarks that measured more or less of it).",
+            " benchmarks of that size decide (promised: 0.8 if the measured delta is the true one)."
+            " Benchmarks that stay undecided are mostly those that measured less than the truth:"
+            " they ask for more queries than it takes.",
             pd.DataFrame([_promise_row(p) for p in promises]),
         ),
     ]
