@@ -48,8 +48,7 @@ if TYPE_CHECKING:
     "--from",
     "source",
     metavar="SOURCE",
-    help="The files hold runs and gold: auto, elasticsearch, falsify-eval, llamaindex, lm-eval,"
-    " olmes, ragas, recommender.",
+    help="Logs with gold: auto, ragas, olmes, lm-eval, ...",
 )
 @option(
     READING,
@@ -61,7 +60,7 @@ if TYPE_CHECKING:
     READING,
     "--choice-score",
     metavar="NAME",
-    help="Of choices: raw, norm, per_token, per_char, per_byte [raw].",
+    help="What ranks choices: norm, per_char, ... [raw].",
 )
 @option(
     READING,
@@ -81,8 +80,8 @@ if TYPE_CHECKING:
 def main(context: click.Context, /, **options: Any) -> None:
     """Grade runs against qrels: do their scores mean anything? Four nulls say.
 
-    QRELS and RUN are TREC files, BEIR's tsv or JSON, plain or gzip; - is standard input. A RUN may
-    be a folder or a pattern like 'runs/*.trec'. Logs of other tools hold both: --from SOURCE FILE.
+    QRELS and RUN: TREC, BEIR's tsv or JSON; - is standard input. A RUN may be a folder or a
+    'pattern*'. Logs of other tools hold both: --from SOURCE FILE.
 
     \b
     falsify-ir qrels.trec bm25.trec --corpus-size 8841823

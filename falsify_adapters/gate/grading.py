@@ -237,10 +237,6 @@ class Units:
             return int(self.cluster.max()) + 1
         return n_queries if self.order is None else n_queries // self.block_length
 
-    def n_strata(self) -> int:
-        """Return how many parts of the queries null A permutes apart."""
-        return 1 if self.stratum is None else int(self.stratum.max()) + 1
-
     def largest(self) -> int:
         """Return how many queries at most vary together."""
         return self.block_length if self.cluster is None else int(np.bincount(self.cluster).max())

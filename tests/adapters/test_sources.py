@@ -378,6 +378,6 @@ def test_arguments_that_make_no_sense(
     assert message in result.stderr
 
 
-def test_help_names_every_source() -> None:
-    text = " ".join(call("ir", "--help").stdout.split())
-    assert f"auto, {', '.join(SOURCES)}" in text
+def test_an_unknown_source_is_answered_with_all_names() -> None:
+    result = call("ir", "--from", "?", "log")
+    assert (result.exit_code, f"one of {', '.join(SOURCES)}" in result.stderr) == (2, True)
