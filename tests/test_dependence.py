@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from statsmodels.regression.linear_model import OLS
 
 from falsify_adapters.dependence import Dependence, grouped_strata
 from falsify_adapters.errors import InputError, UsageError
@@ -61,11 +62,10 @@ def test_cluster_units_are_sums_and_move_as_the_mean_over_queries_does() -> None
 
 
 def test_the_cluster_robust_error_is_statsmodels() -> None:
-    sm = pytest.importorskip("statsmodels.api")
     rng = np.random.default_rng(2)
     cluster = np.repeat(np.arange(12), 3)
     values = rng.normal(size=12)[cluster] + rng.normal(size=36)
-    fit = sm.OLS(values, np.ones(36)).fit(
+    fit = OLS(values, np.ones(36)).fit(
         cov_type="cluster", cov_kwds={"groups": cluster, "use_correction": False}
     )
     units, share = cluster_units(values[:, None], cluster)
