@@ -16,6 +16,7 @@ import click
 from falsify_adapters.cli.call import describe_call
 from falsify_adapters.cli.command import complain, exit_status, write
 from falsify_adapters.cli.options import was_chosen
+from falsify_adapters.cli.targets import check_targets
 from falsify_adapters.errors import FalsifyError, InputError, UsageError
 from falsify_adapters.notes import ON_VERDICTS, Note, refuse_notes
 from falsify_adapters.progress import quietly
@@ -276,8 +277,17 @@ def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) ->
     streamed = [f"--{name.removesuffix('_to')} -" for name in DOCUMENTS if options.get(name) == "-"]
     if len(streamed) > 1:
         raise UsageError(f"{' and '.join(streamed)} both want standard output")
+    context = click.get_current_context()
+    check_targets(
+        context,
+        {
+            f"--{name.removesuffix('_to')}": options[name]
+            for name in DOCUMENTS
+            if options.get(name) is not None
+        },
+    )
     session = Session(options)
-    session.outcome.call = describe_call(click.get_current_context())
+    session.outcome.call = describe_call(context)
     with quietly(session.quiet), session.attempt(COMMAND_LINE):
         grade(session)
     return session.finish()

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 READING, GRADING, WRITING = "What is graded", "How it is graded", "What comes out"
+#: Where the context keeps the path of the configuration file.
+CONFIG_KEY = "falsify_adapters.config"
 LOOKING = "Queries that hang together, other judgements, a second system"
 
 
@@ -268,6 +270,9 @@ def _read_config(context: click.Context, _parameter: click.Parameter, path: str 
 
     by_name = option_names(context.command)
     values = read_config(path, frozenset(by_name))
+    for name, value in values.items():
+        _check_kind(name, value, by_name[name])
+    context.meta[CONFIG_KEY] = path
     # a plan stands, whichever of the two was read first
     context.default_map = {**_defaults(by_name, values), **(context.default_map or {})}
 
@@ -294,6 +299,19 @@ def _defaults(by_name: Mapping[str, click.Option], values: Mapping[str, Any]) ->
         else value
         for name, value in values.items()
     }
+
+
+def _check_kind(name: str, value: Any, parameter: click.Option) -> None:
+    """Refuse what click would turn into another value without a word: 1.5 into 1, true into 1."""
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, bool) != parameter.is_flag:
+            wanted = "true or false" if parameter.is_flag else "no true or false"
+        elif isinstance(one, float) and isinstance(parameter.type, click.types.IntParamType):
+            wanted = "a whole number"
+        else:
+            continue
+        found = str(one).lower() if isinstance(one, bool) else repr(one)
+        raise UsageError(f"--config: {name} takes {wanted}", found=found)
 
 
 def option_names(command: click.Command) -> dict[str, click.Option]:
