@@ -13,12 +13,13 @@ from scipy import stats
 
 from falsify_adapters.nulls import (
     frequent_sets,
+    permutation_variance,
     permuted_gold,
     permuted_labels,
     uniform_gold,
 )
 from tests import naive
-from tests.benchmarks_made import ALL, Benchmark, crowded, graded, odd, single_skewed
+from tests.benchmarks_made import ALL, Benchmark, crowded, graded, made, odd, single_skewed
 from tests.same_draws import assert_same_distribution
 
 WITH_KERNEL = (
@@ -93,7 +94,7 @@ def test_the_cross_matrix_is_what_ir_measures_says_of_each_pair(kind: str, measu
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "RR@5", "SetF"])
 @pytest.mark.parametrize("kind", ["single", "graded", "odd"])
-def test_trials_vary_as_all_permutations_do(kind: str, measure: str) -> None:
+def test_variance_of_permutations_is_exact(kind: str, measure: str) -> None:
     whole = ALL[kind]()
     kept = whole.queries[:6]
     bench = Benchmark(
@@ -105,10 +106,15 @@ def test_trials_vary_as_all_permutations_do(kind: str, measure: str) -> None:
     n = len(matrix)
     every = [matrix[np.arange(n), list(perm)].mean() for perm in itertools.permutations(range(n))]
     cross = bench.prepared(measure).cross
+    assert permutation_variance(cross) == pytest.approx(np.var(every), abs=1e-15)
     assert permuted_gold(cross, 100, 0).mean == pytest.approx(np.mean(every))
     trials = permuted_gold(cross, 4000, 3).trials
     assert trials.var() == pytest.approx(np.var(every), rel=0.15)
     assert stats.ks_2samp(trials, every).pvalue > 1e-3
+
+
+def test_variance_of_one_query_is_undefined() -> None:
+    assert np.isnan(permutation_variance(made(0, n_queries=1).prepared("P@5").cross))
 
 
 TRIALS = {

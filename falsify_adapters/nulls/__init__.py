@@ -2,7 +2,7 @@
 
 from falsify_adapters.nulls.cross import CrossMatrix, own_scores
 from falsify_adapters.nulls.draws import NullDraws
-from falsify_adapters.nulls.permuted import permuted_gold
+from falsify_adapters.nulls.permuted import permutation_variance, permuted_gold
 from falsify_adapters.nulls.permuted_labels import permuted_labels
 from falsify_adapters.nulls.popularity import Pool, frequent_sets, popularity_gold
 from falsify_adapters.nulls.random_documents import expected_random, random_documents
@@ -15,6 +15,7 @@ __all__ = [
     "expected_random",
     "frequent_sets",
     "own_scores",
+    "permutation_variance",
     "permuted_gold",
     "permuted_labels",
     "popularity_gold",

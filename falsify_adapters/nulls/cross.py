@@ -59,6 +59,10 @@ class CrossMatrix:
         """Mean over all pairs of a ranking and a query's gold set."""
         return float(self.row_mean.mean())
 
+    def square_sum(self) -> float:
+        """Return the sum of squares over all pairs of queries."""
+        return float((self.matrix.power(2) @ self.coded.set_count.astype(np.float64)).sum())
+
     def trial_means(self, sets: npt.NDArray[np.integer[Any]]) -> FloatArray:
         """Return the mean score of each trial.
 

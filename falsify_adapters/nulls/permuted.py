@@ -1,6 +1,7 @@
 """Null A: the gold sets are permuted over the queries.
 
-Source: Ojala and Garriga (2010), permutation tests for classifiers.
+Source: Ojala and Garriga (2010), permutation tests for classifiers; the variance of a trial is
+Hoeffding's (1951).
 """
 
 from __future__ import annotations
@@ -71,6 +72,21 @@ def _means_inside(
 def _members(stratum: IntArray) -> list[IntArray]:
     order = np.argsort(stratum, kind="stable")
     return np.split(order, np.cumsum(np.bincount(stratum))[:-1])
+
+
+def permutation_variance(cross: CrossMatrix) -> float:
+    """Return the exact variance of null A's trials.
+
+    ``sum_ij d_ij^2 / (N^2 (N - 1))`` with ``d_ij = M_ij - row_i - column_j + mean``; NaN for one
+    query. Source: Hoeffding (1951), a combinatorial central limit theorem.
+    """
+    n = cross.coded.n_queries
+    if n < 2:
+        return float("nan")
+    rows = n * (cross.row_mean**2).sum()
+    columns = n * (cross.column_mean**2).sum()
+    spread = cross.square_sum() - rows - columns + n**2 * cross.mean**2
+    return float(max(spread, 0.0) / (n**2 * (n - 1)))
 
 
 def _permutations(
