@@ -2,6 +2,7 @@
 #   make demo   grade BM25 and the controls on the bundled sample
 #   make test   lint, types, import rules, all tests
 #   make studies   every study of docs/studies.md at full size (about 25 minutes on two cores)
+#   make dist-test   build wheel and sdist, try them in an empty environment
 #   make browser-test   the HTML page in Chromium (installs what is missing)
 # Another interpreter: make test PYTHON=python3.12
 
@@ -14,10 +15,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format types imports tests browser-test studies clean
+.PHONY: help demo test check lint format types imports tests dist-test browser-test studies clean
 
 help:
-	@sed -n '2,6p' Makefile | cut -c 3-
+	@sed -n '2,7p' Makefile | cut -c 3-
 
 $(VENV)/.created:
 	@test -n '$(PYTHON)' || { echo 'Python 3.11, 3.12 or 3.13 is needed' >&2; exit 1; }
@@ -60,6 +61,10 @@ imports: $(VENV)/.installed-test
 
 tests: $(VENV)/.installed-test
 	$(BIN)/python -m pytest
+
+dist-test: $(VENV)/.created
+	$(PIP) install 'build>=1.2'
+	$(BIN)/python tests/dist_check.py
 
 browser-test: $(VENV)/.installed-test
 	PYTHON=$(BIN)/python tests/browser/run.sh

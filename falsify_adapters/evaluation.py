@@ -24,6 +24,9 @@ from falsify_adapters.frames import (
 )
 from falsify_adapters.notes import Note, some
 
+#: Most documents that a corpus may be said to have: whole numbers are exact up to here.
+LARGEST_CORPUS = 2**53
+
 CorpusSizeSource = Literal["given", "counted", "estimated"]
 
 
@@ -274,9 +277,7 @@ def _corpus_size(
     notes: list[Note],
 ) -> tuple[int, CorpusSizeSource]:
     if given is not None:
-        if given < 1:
-            raise UsageError("the corpus size must be at least 1", found=str(given))
-        return int(given), "given"
+        return _checked_size(given), "given"
     if ids is not None:
         return len(ids), "counted"
     pooled = len({*run["doc_id"].unique(), *qrels["doc_id"].unique()})
@@ -288,6 +289,18 @@ def _corpus_size(
         )
     )
     return pooled, "estimated"
+
+
+def _checked_size(given: Any) -> int:
+    """Return a corpus size that was given, if it is a number of documents."""
+    whole = isinstance(given, (int, float, np.integer, np.floating)) and given % 1 == 0
+    if isinstance(given, bool) or not whole:
+        raise UsageError("the corpus size must be a whole number", found=repr(given))
+    if given < 1:
+        raise UsageError("the corpus size must be at least 1", found=str(given))
+    if given > LARGEST_CORPUS:
+        raise UsageError(f"the corpus size is too large (limit {LARGEST_CORPUS})", found=str(given))
+    return int(given)
 
 
 def _absent_gold(

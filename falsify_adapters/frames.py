@@ -312,6 +312,13 @@ def _columns(data: Any, names: Sequence[str], name: str) -> tuple[Any, Any, Any,
                 found=f"columns {some(data.columns, 8)}",
                 hint=f"rename the columns to {', '.join(names)}",
             )
+        repeated = [column for column in names if (data.columns == column).sum() > 1]
+        if repeated:
+            raise InputError(
+                f"{name} frame has the column {', '.join(repeated)} more than once",
+                found=f"columns {some(data.columns, 8)}",
+                hint="keep one of each",
+            )
         query_ids = data[names[0]]
         declared = (
             list(query_ids.cat.categories)

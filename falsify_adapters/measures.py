@@ -358,6 +358,13 @@ def _check_parameters(measure: Measure) -> None:
     if gains is not None and any((old > 0) != (new > 0) or new < 0 for old, new in gains.items()):
         problem = "a gain table may not turn relevant documents into others, nor others into them"
         raise _refusal(problem, repr(gains))
+    missing = [
+        name
+        for name, info in measure.SUPPORTED_PARAMS.items()
+        if info.required and name not in measure.params
+    ]
+    if missing:
+        raise _refusal(f"{measure.NAME} needs a value for {', '.join(missing)}")
     try:
         measure.validate_params()
     except AssertionError as error:

@@ -15,6 +15,8 @@ from falsify_adapters.errors import UsageError, VerdictError
 from falsify_adapters.notes import Note
 
 Verdict = Literal["PASS", "FAIL", "UNDER-NS"]
+#: Most resamples and trials: their figures have to fit into memory.
+LARGEST_COUNT = 10_000_000
 NULLS = ("A", "B", "C", "D")
 
 #: One line per null, for people who have not read the method.
@@ -106,6 +108,10 @@ class GateConfig:
 
     def _check_counts(self) -> None:
         """Refuse numbers of draws from which nothing could be read at this alpha."""
+        if self.least_boot > LARGEST_COUNT:
+            raise UsageError(
+                "alpha is so small that no number of resamples would do", found=repr(self.alpha)
+            )
         leasts = {"n_boot": self.least_boot, "n_trials": self.least_trials, "seed": 0}
         for name, least in leasts.items():
             value = getattr(self, name)
@@ -114,6 +120,8 @@ class GateConfig:
             if value < least:
                 beside = "" if name == "seed" else f" at alpha = {self.alpha:g}"
                 raise UsageError(f"{name} must be at least {least}{beside}", found=str(value))
+            if name != "seed" and value > LARGEST_COUNT:
+                raise UsageError(f"{name} is too large (limit {LARGEST_COUNT})", found=str(value))
 
     @property
     def alpha_each(self) -> float:
@@ -123,12 +131,12 @@ class GateConfig:
     @property
     def least_trials(self) -> int:
         """Fewest trials with which a p-value can reach `alpha_each`."""
-        return max(100, math.ceil(1 / self.alpha_each))
+        return max(100, math.ceil(min(1 / self.alpha_each, 1e300)))
 
     @property
     def least_boot(self) -> int:
         """Fewest resamples that hold an interval's end: one of them beyond it."""
-        return max(100, math.ceil(2 / self.alpha_each))
+        return max(100, math.ceil(min(2 / self.alpha_each, 1e300)))
 
 
 @dataclass(frozen=True)
@@ -244,9 +252,11 @@ class Companion:
     score : float
         The system's score under it.
     verdict : str
-        The gate's verdict under it, or "not applicable" where no system could pass.
+        The gate's verdict under it, the order of ties included, or "not applicable" where no
+        system could pass.
     agrees : bool
-        False if its verdict contradicts the main one.
+        False if its verdict is not the one that the report shows for the measure; True where it
+        is not applicable.
     nulls : dict of str to NullResult
         As in the main report.
     """

@@ -23,6 +23,7 @@ from falsify_adapters.gate.warnings import degenerate_benchmark
 from falsify_adapters.measures import Measure, parse_measure
 from falsify_adapters.notes import Note, some
 from falsify_adapters.paired import cohens_d, holm, sign_flip_test
+from falsify_adapters.provenance import one_blas_thread
 from falsify_adapters.resampling import BOUNDED_DIFFERENCE, ROUNDING, bootstrap_t
 from falsify_adapters.results import NULLS, GateConfig, plain
 
@@ -154,6 +155,7 @@ class Comparison:
         return table
 
 
+@one_blas_thread
 def compare_systems(
     baseline: Evaluation,
     candidates: Evaluation | Sequence[Evaluation],

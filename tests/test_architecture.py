@@ -23,7 +23,7 @@ HOMES = {
     "bm25s": ("bm25_index.py",),
 }
 #: Optional libraries, which nothing imports before it needs them.
-LAZY = ("beir", "mteb", "matplotlib", "jinja2", "pyarrow", "lz4", "torch")
+LAZY = ("beir", "mteb", "matplotlib", "jinja2", "pyarrow", "lz4", "cbor2", "ranx", "torch")
 
 
 def imports(path: Path, *, top_level: bool = False) -> set[str]:

@@ -453,3 +453,12 @@ def test_the_train_split_is_never_taken_for_test(data_dir: Path) -> None:
     document = report("mteb", results, "--qrels", data_dir / "qrels", "--task", "SciFact")
     [certificate] = by_kind(document, "certificate")
     assert (certificate["split"], certificate["score"]) == ("test", 0.68736)
+
+
+def test_download_without_mteb_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("falsify_adapters.adapters.mteb.tasks.have_mteb", lambda: False)
+    result = call("mteb", tmp_path, "--download")
+    assert result.exit_code == 2
+    assert "falsify-adapters[mteb-core]" in result.stderr

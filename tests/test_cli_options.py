@@ -208,3 +208,26 @@ def test_a_large_run_is_read_as_deep_as_the_measures_look(
             one["provenance"]["run"]["rows_kept"] for one in report(*options, *all_of_it)["reports"]
         }
         assert rows <= {120 * 30}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("seed = 1.5", "seed takes a whole number; found: 1.5"),
+        ("n_boot = 1000.0", "n_boot takes a whole number; found: 1000.0"),
+        ("corpus_size = true", "corpus_size takes no true or false; found: true"),
+        ("tau = true", "tau takes no true or false; found: true"),
+        ("json = true", "json takes no true or false; found: true"),
+        ("measure = [true]", "measure takes no true or false; found: true"),
+        ('quiet = "no"', "quiet takes true or false; found: 'no'"),
+        ("controls = 1", "controls takes true or false; found: 1"),
+    ],
+)
+def test_a_configuration_value_is_not_turned_into_another(
+    tmp_path: Path, line: str, message: str
+) -> None:
+    (tmp_path / "gate.toml").write_text(line)
+    qrels, run = write_qrels(tmp_path / "q.trec", 40), write_run(tmp_path / "r.trec", 40)
+    result = call("ir", qrels, run, "--config", tmp_path / "gate.toml")
+    assert result.exit_code == 2
+    assert message in result.stderr

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from statsmodels.regression.linear_model import OLS
 
 from falsify_adapters.dependence import Dependence, grouped_strata
 from falsify_adapters.errors import InputError, UsageError
@@ -61,11 +62,10 @@ def test_cluster_units_are_sums_and_move_as_the_mean_over_queries_does() -> None
 
 
 def test_the_cluster_robust_error_is_statsmodels() -> None:
-    sm = pytest.importorskip("statsmodels.api")
     rng = np.random.default_rng(2)
     cluster = np.repeat(np.arange(12), 3)
     values = rng.normal(size=12)[cluster] + rng.normal(size=36)
-    fit = sm.OLS(values, np.ones(36)).fit(
+    fit = OLS(values, np.ones(36)).fit(
         cov_type="cluster", cov_kwds={"groups": cluster, "use_correction": False}
     )
     units, share = cluster_units(values[:, None], cluster)
@@ -262,6 +262,39 @@ def test_few_clusters_and_merged_strata_are_warned_about() -> None:
     assert held["strata"] == 4
     assert held["merged"] == [["0", "1", "2"], ["3", "4", "5"], ["6", "7", "8"], ["9", "10"]]
     assert held["self_pairs"] == pytest.approx(4 / 60)
+
+
+def messages(n: int, share: float, **dependence) -> dict[str, str]:
+    known = replace(right_for(n, share), dependence=Dependence(**dependence))
+    return {note.code: note.message for note in run_gate(known, config=QUICK).warnings}
+
+
+def test_the_share_of_self_pairs_is_that_inside_strata() -> None:
+    ids = right_for(120, 0.5).query_ids
+    assert "W-SMALL-N" not in messages(120, 0.5)
+    small = messages(120, 0.5, strata={q: str(min(i // 20, 4)) for i, q in enumerate(ids)})
+    assert "1/20 to 1/40" in small["W-SMALL-N"]
+    assert "0.950 to 0.975" in small["W-SMALL-N"]
+    assert "chance 1/60:" in messages(60, 0.5)["W-SMALL-N"]
+    halves = messages(60, 0.5, strata={q: str(i // 30) for i, q in enumerate(ids[:60])})
+    assert "with 30 queries in a stratum" in halves["W-SMALL-N"]
+    assert "chance 1/30:" in halves["W-SMALL-N"]
+
+
+def test_rare_wins_and_events_are_counted_by_what_varies_on_its_own() -> None:
+    ids = right_for(200, 0.0).query_ids
+    assert "W-RARE-WINS" not in messages(200, 0.0)
+    pairs = {query: str(i // 4) for i, query in enumerate(ids)}
+    assert messages(200, 0.0, clusters=pairs)["W-RARE-WINS"].startswith("50 clusters of queries")
+    blocks = messages(200, 0.0, order=ids, block_length=4)
+    assert blocks["W-RARE-WINS"].startswith("50 blocks of queries")
+    # 20 wins are enough by themselves, not if they are one cluster's
+    found = right_for(200, 0.1)
+    won = {i for i, score in enumerate(run_gate(found, config=QUICK).per_query["score"]) if score}
+    assert len(won) == 20
+    one = {query: "won" if i in won else query for i, query in enumerate(ids)}
+    assert "W-RARE-EVENTS" not in messages(200, 0.1)
+    assert "of 181 clusters" in messages(200, 0.1, clusters=one)["W-RARE-EVENTS"]
 
 
 # The strata themselves

@@ -453,3 +453,19 @@ def test_a_progress_bar_counts_the_bytes(
     assert bar.description == "downloading nfcorpus"
     assert bar.total == bar.done == len(WHOLE)
     assert bar.closed
+
+
+def test_the_command_downloads_and_takes_another_md5_only_when_told(
+    server: Server, tmp_path: Path
+) -> None:
+    from click.testing import CliRunner
+
+    from falsify_adapters.cli.beir import main
+
+    options = ["-d", "nfcorpus", "--base-url", server.url, "--data-dir", str(tmp_path / "data")]
+    refused = CliRunner().invoke(main, [*options, "--json", "-"])
+    assert refused.exit_code == 2
+    assert "--no-verify" in refused.stderr
+    graded = CliRunner().invoke(main, [*options, "--json", "-", "--no-verify"])
+    assert graded.exit_code in (0, 1, 3), graded.stderr
+    assert '"corpus_size": 2' in graded.stdout

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from falsify_adapters.errors import InputError, UsageError
@@ -133,3 +134,18 @@ def test_notes_of_earlier_steps_come_first() -> None:
     assert create(notes=[earlier]).notes[0] == earlier
     with pytest.raises(KeyError, match="W-NONE"):
         Note("W-NONE", "no such code")
+
+
+@pytest.mark.parametrize(
+    "size", [0, -5, 1.5, "250", float("nan"), float("inf"), True, 10**30, 1e300, [5]]
+)
+def test_a_corpus_size_that_is_none_is_refused(size: Any) -> None:
+    with pytest.raises(UsageError, match="corpus size"):
+        Evaluation.create({"q": {"d": 1.0}}, {"q": {"d": 1}}, corpus_size=size, system="s")
+
+
+@pytest.mark.parametrize("size", [250, 250.0, np.int64(250), np.float32(250), 2**53])
+def test_a_corpus_size_of_any_number_type_is_taken(size: Any) -> None:
+    evaluation = Evaluation.create({"q": {"d": 1.0}}, {"q": {"d": 1}}, corpus_size=size, system="s")
+    assert type(evaluation.corpus_size) is int
+    assert evaluation.corpus_size == size

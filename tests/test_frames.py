@@ -217,3 +217,10 @@ def test_pairs_are_dropped_and_the_rest_stays() -> None:
     run = as_run(RUN)
     left = drop_pairs(run, ["q2", "q2", "none"], ["d3", "d9", "d1"])
     assert rows(left) == [row for row in rows(run) if row[:2] != ("q2", "d3")]
+
+
+@pytest.mark.parametrize("column", ["query_id", "doc_id", "score"])
+def test_a_column_that_stands_twice_is_refused(column: str) -> None:
+    frame = as_run({"q1": {"d1": 1.0, "d2": 0.5}})
+    with pytest.raises(InputError, match=f"has the column {column} more than once"):
+        as_run(pd.concat([frame, frame[[column]]], axis=1))

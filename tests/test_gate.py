@@ -415,7 +415,10 @@ def test_no_companion_beside_itself() -> None:
 
 
 def figures(report: GateReport) -> dict[str, Any]:
-    return report.to_dict()
+    """Return all that a report says, but not the hashes of what it was given."""
+    found = report.to_dict()
+    del found["provenance"]["frames"]
+    return found
 
 
 def test_same_seed_same_numbers_other_seed_others() -> None:
@@ -577,3 +580,16 @@ def test_an_interval_end_near_tau_asks_for_more_resamples() -> None:
     low = run_gate(case, "nDCG@10").nulls["A"].low
     assert "W-FEW-BOOT" in codes(run_gate(case, "nDCG@10", GateConfig(tau=low + 1e-4)))
     assert "W-FEW-BOOT" not in codes(run_gate(case, "nDCG@10", GateConfig(tau=low - 0.05)))
+
+
+@pytest.mark.parametrize("name", ["n_boot", "n_trials"])
+def test_numbers_of_draws_that_fit_into_no_memory_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match=f"{name} is too large"):
+        GateConfig(**{name: 10**9})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("alpha", [5e-324, 1e-300, 1e-9])
+def test_an_alpha_that_no_number_of_draws_serves_is_refused(alpha: float) -> None:
+    with pytest.raises(UsageError, match="alpha is so small") as refused:
+        GateConfig(alpha=alpha)
+    assert len(str(refused.value)) < 100

@@ -157,3 +157,13 @@ def test_a_cutoff_cuts_before_scoring() -> None:
     judged = {"q": {"d9": 1, "d10": 1}}
     for text, value in {"P@10": 0.1, "R@10": 0.5, "RR@5": 0.0, "AP@10": 0.05}.items():
         assert query_scores(as_run(run), as_qrels(judged), parse_measure(text))[0] == value
+
+
+@pytest.mark.parametrize(
+    ("name", "missing"), [("INST", "max_rel"), ("SDCG@10", "max_rel"), ("BPM", "cutoff")]
+)
+def test_a_measure_that_lacks_a_parameter_says_which(name: str, missing: str) -> None:
+    with pytest.raises(MeasureError) as refused:
+        parse_measure(name)
+    assert "object at" not in str(refused.value)  # nothing that differs from run to run
+    assert f"needs a value for {missing}" in str(refused.value)

@@ -20,7 +20,7 @@ from falsify_adapters.report.averages import macro_averages
 from falsify_adapters.report.jsonfile import to_json
 from falsify_adapters.report.models import FolderReport, model_rows
 from falsify_adapters.report.outcome import Outcome, Refusal, Skip
-from tests.cli_runs import report
+from tests.cli_runs import report, write_qrels, write_run
 from tests.report_factory import gate_report
 
 SCHEMA = json.loads(schema_text())
@@ -75,6 +75,20 @@ def test_averages_models_and_folders_fit() -> None:
     assert averages
     assert models
     check(document_of(*parts, *averages, *models, folder))
+
+
+def test_a_baseline_grades_other_judgements_and_groups_fit(tmp_path: Path) -> None:
+    qrels, other = write_qrels(tmp_path / "a.trec", 60), write_qrels(tmp_path / "b.trec", 50)
+    good, blind = (write_run(tmp_path / f"{k}.trec", 60, k) for k in ("good", "blind"))
+    options = ["--baseline", blind, "--by-grade", "--alt-qrels", other, "--strata", "gold-count"]
+    few = ["--n-trials", "160", "--n-boot", "160"]
+    for more in ([*few, "--blocks", "5"], [*few, "--curve", "--corpus-size", "1000"]):
+        document = report("ir", qrels, good, *options, *more)
+        check(document)
+        assert {one["kind"] for one in document["reports"]} == {
+            *("gate", "grades", "judgements", "comparison")
+        }
+    check(report("ir", qrels, good, "--baseline", good, *few))
 
 
 def test_refusals_and_what_is_left_out_fit() -> None:

@@ -13,7 +13,7 @@ from falsify_adapters.dependence import Dependence
 from falsify_adapters.errors import UsageError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import FloatArray
-from falsify_adapters.gate import run_gate
+from falsify_adapters.gate import calibration_curve, run_gate, sweep_gate
 from falsify_adapters.gate.grading import coded_for
 from falsify_adapters.measures import make_kernel, parse_measure
 from falsify_adapters.nulls import own_scores, permuted_gold, random_documents
@@ -102,8 +102,13 @@ def test_labels_cannot_be_permuted_inside_strata() -> None:
         gold,
         dependence=Dependence(strata=gold),
     )
+    by_label = GateConfig(permute="label")
     with pytest.raises(UsageError, match="strata"):
-        run_gate(case, "P@1", GateConfig(permute="label"))
+        run_gate(case, "P@1", by_label)
+    with pytest.raises(UsageError, match="strata"):
+        sweep_gate(case, "P@1", [0.1], by_label)
+    with pytest.raises(UsageError, match="strata"):
+        calibration_curve(case, "P@1", by_label)
 
 
 @pytest.mark.parametrize("measure", ["nDCG@3", "P@3", "R@3", "RR@3", "AP@3", "Success@3", "Rprec"])

@@ -92,6 +92,20 @@ def test_a_verdict_that_survives_ties_stands() -> None:
         assert report.ties.low_verdict == report.ties.high_verdict == report.verdict == "PASS"
 
 
+def test_the_companion_is_compared_after_ties() -> None:
+    # the same ties decide both
+    both = run_gate(tied(120, 0), "P@1")
+    assert both.companion is not None
+    assert both.verdict == both.companion.verdict == "UNDER-NS"
+    assert both.companion.agrees
+    # ties move RR at 2, not recall at 2
+    one = run_gate(tied(120, 0), "RR@2", GateConfig(tau=0.6))
+    assert one.companion is not None
+    assert (one.verdict, one.companion.verdict) == ("UNDER-NS", "PASS")
+    assert not one.companion.agrees
+    assert "W-COMPANION" in [note.code for note in one.warnings]
+
+
 def test_ties_without_effect_are_counted_and_no_warning() -> None:
     report = run_gate(tied(120, 0), "R@2")
     assert report.ties is not None

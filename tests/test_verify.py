@@ -253,3 +253,42 @@ def test_a_broken_lock_is_refused(tmp_path: Path, content: str) -> None:
     result = call("verify-lock", tmp_path)
     assert result.exit_code == 2
     assert "falsify.lock" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"reports": None},
+        {"reports": [3]},
+        {"environment": None},
+        {"environment": {}},
+        {"call": {"command": "falsify-ir"}},
+        {"call": {"command": "falsify-ir", "options": {"qrels": 3}, "inputs": []}},
+        {"call": {"command": "falsify-ir", "options": {}, "inputs": [4]}},
+        {"call": {"command": "falsify-ir", "options": {}, "inputs": [{"name": "a"}]}},
+    ],
+)
+def test_what_has_not_the_shape_of_a_report_is_refused(made: Path, change: dict[str, Any]) -> None:
+    path = made.parent / "report.json"
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), **change}))
+    result = verify(made)
+    assert result.exit_code == 2
+    assert "report.json has not the shape of a report" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["csv_to", "json_to", "html_to", "download", "base_url"])
+def test_a_report_does_not_make_verify_write_or_fetch(made: Path, option: str) -> None:
+    path, victim = made.parent / "report.json", made.parent / "mine.txt"
+    victim.write_text("mine")
+    document = json.loads(path.read_bytes())
+    if option == "base_url":
+        document["call"]["command"] = "falsify-beir"
+    if option == "download":
+        document["call"]["command"] = "falsify-mteb"
+    document["call"]["options"] = {option: str(victim)}
+    document["call"]["inputs"] = []
+    path.write_text(json.dumps(document))
+    result = verify(made)
+    assert result.exit_code == 2
+    assert f"the report has an option that reports never hold; found: {option}" in result.stderr
+    assert victim.read_text() == "mine"

@@ -10,13 +10,20 @@ answers between questions with equally many choices, null D draws them from the 
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from falsify_adapters.adapters.ranked import Ranked, evaluation_of
-from falsify_adapters.adapters.records import Records, Row, as_id, as_list, required
+from falsify_adapters.adapters.records import (
+    Records,
+    Row,
+    as_id,
+    as_list,
+    as_number,
+    as_object,
+    required,
+)
 from falsify_adapters.dependence import Dependence
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.evaluation import Evaluation
@@ -218,22 +225,26 @@ def _olmes_question(row: Row, score: str, where: str) -> Question:
     outputs = as_list(required(row, "model_output", where), "model_output", where)
     scores = [_olmes_score(output, score, where) for output in outputs]
     right = _indices(label, len(scores), where)
-    metrics = required(row, "metrics", where)
+    metrics = as_object(required(row, "metrics", where), where)
     accuracy, predicted = metrics.get(f"acc_{score}"), metrics.get(f"predicted_index_{score}")
     if accuracy is None and predicted is None:
         raise _no_accuracy(where, f"acc_{score} or predicted_index_{score}", metrics)
-    picked = predicted in right if accuracy is None else _is_one(accuracy, where)
+    if accuracy is None:
+        picked = _indices(predicted, len(scores), where) <= right
+    else:
+        picked = _is_one(accuracy, where)
     return Question(_query_id(row, where), scores, right, picked, where)
 
 
-def _olmes_score(output: Row, score: str, where: str) -> float:
+def _olmes_score(output: Any, score: str, where: str) -> float:
+    output = as_object(output, where)
     key = next((key for key in OLMES_SCORES[score] if output.get(key) is not None), None)
     if key is None:
         raise InputError(
             f"{where}: a choice has no {' or '.join(OLMES_SCORES[score])}",
             found=f"the keys {some(output, 8)}",
         )
-    value = _number(output[key], where)
+    value = as_number(output[key], key, where)
     return -value if score == "per_byte" else value
 
 
@@ -272,7 +283,7 @@ def _likelihood(response: Any, where: str) -> float:
             found=f"{response!r:.60} instead of a log-likelihood and a truth value",
             hint="samples of generated answers are not rankings",
         )
-    return _number(response[0], where)
+    return as_number(response[0], "the log-likelihood", where)
 
 
 def _texts(row: Row) -> list[str]:
@@ -333,18 +344,8 @@ def _query_id(row: Row, where: str) -> str:
     return as_id(required(row, "doc_id", where), "doc_id", where)
 
 
-def _number(value: Any, where: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if math.isnan(number):
-        raise InputError(f"{where}: a choice's score is not a number", found=f"{value!r:.60}")
-    return number
-
-
 def _is_one(accuracy: Any, where: str) -> bool:
-    value = _number(accuracy, where)
+    value = as_number(accuracy, "the accuracy", where)
     if value not in (0, 1):
         raise InputError(
             f"{where}: the accuracy of one question is neither 0 nor 1", found=f"{value:g}"

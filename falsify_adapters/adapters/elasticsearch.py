@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from falsify_adapters.adapters.ranked import Ranked, evaluation_of
-from falsify_adapters.adapters.records import Records, as_id, required
+from falsify_adapters.adapters.records import Records, as_id, as_list, as_object, required
 from falsify_adapters.errors import InputError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.notes import some
@@ -49,7 +49,7 @@ def evaluate(records: Records, gold: Records, **joining: Any) -> Evaluation:
 
 def _ranked(records: Records, gold: Records) -> Iterator[Ranked]:
     ratings = _ratings(gold)
-    details = required(_only(records, "details"), "details", records.label)
+    details = as_object(_only(records, "details")["details"], f"{records.label}, details")
     strangers = [query for query in details if query not in ratings]
     if strangers:
         raise InputError(
@@ -67,7 +67,7 @@ def _ranked(records: Records, gold: Records) -> Iterator[Ranked]:
 def _hits(detail: Mapping[str, Any], grades: Mapping[str, Any], where: str) -> list[str]:
     """Return the documents of a query's hits, whose ratings must be those of the request."""
     documents = []
-    for item in required(detail, "hits", where):
+    for item in as_list(required(detail, "hits", where), "hits", where):
         document = _document(required(item, "hit", where), where)
         rating = item.get("rating")
         if rating != grades.get(document):
@@ -82,13 +82,13 @@ def _hits(detail: Mapping[str, Any], grades: Mapping[str, Any], where: str) -> l
 
 def _ratings(gold: Records) -> dict[str, dict[str, Any]]:
     ratings: dict[str, dict[str, Any]] = {}
-    for request in required(_only(gold, "requests"), "requests", gold.label):
+    for request in as_list(_only(gold, "requests")["requests"], "requests", gold.label):
         query = as_id(required(request, "id", gold.label), "id", gold.label)
         where = f"{gold.label}, request {query!r}"
         if query in ratings:
             raise InputError(f"{where} stands twice")
         grades = ratings[query] = {}
-        for rating in required(request, "ratings", where):
+        for rating in as_list(required(request, "ratings", where), "ratings", where):
             document = _document(rating, where)
             if document in grades:
                 raise InputError(f"{where} rates {document} twice")

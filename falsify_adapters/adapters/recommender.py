@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from falsify_adapters.adapters.records import Records, Row, required
+from falsify_adapters.adapters.records import Records, Row, as_id, as_number, required
 from falsify_adapters.adapters.renamed import renamed
 from falsify_adapters.evaluation import Evaluation
 
@@ -73,7 +73,9 @@ def evaluate(records: Records, gold: Records, **joining: Any) -> Evaluation:
 
 def _frame(records: Records, *keys: str) -> pd.DataFrame:
     def cell(row: Row, key: str, number: int) -> Any:
-        return required(row, key, records.where(number))
+        where = records.where(number)
+        value = required(row, key, where)
+        return as_number(value, key, where) if key == "score" else as_id(value, key, where)
 
     table = {key: [cell(row, key, i) for i, row in enumerate(records.rows)] for key in keys}
     return pd.DataFrame({key: pd.Series(values, dtype=object) for key, values in table.items()})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import json
+import math
 import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -179,8 +180,16 @@ def row_id(number: int) -> str:
     return f"row-{number + 1}"
 
 
-def required(row: Row, key: str, where: str) -> Any:
-    """Return a value that a record must have."""
+def as_object(value: Any, where: str) -> Row:
+    """Return what must be a JSON object."""
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where} is not as it should be", found=f"{value!r:.60}, no JSON object")
+    return value
+
+
+def required(row: Any, key: str, where: str) -> Any:
+    """Return a value that a record, or an object in it, must have."""
+    row = as_object(row, where)
     if row.get(key) is None:
         raise InputError(f"{where} lacks {key!r}", found=f"the keys {some(row, 8)}")
     return row[key]
@@ -245,9 +254,25 @@ def as_ids(value: Any, key: str, where: str) -> list[str]:
     return [as_id(item, key, where) for item in as_list(value, key, where)]
 
 
+def as_number(value: Any, key: str, where: str) -> float:
+    """Return a number, also one that is written as text; NaN is none."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if math.isnan(number):
+        raise InputError(f"{where}: {key} is not a number", found=f"{value!r:.60}")
+    return number
+
+
+def _is_whole(text: str) -> bool:
+    """Say whether a text holds no half of a character, which nothing downstream can encode."""
+    return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
+
+
 def as_id(value: Any, key: str, where: str) -> str:
     """Return an id as text; a number with a fraction is none."""
-    if isinstance(value, str) and value:
+    if isinstance(value, str) and value and _is_whole(value):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)

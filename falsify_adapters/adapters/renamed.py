@@ -47,6 +47,13 @@ def renamed(frame: pd.DataFrame, columns: Mapping[str, str], name: str) -> pd.Da
             found=f"columns {some(frame.columns, 8)}",
             hint="say which columns hold query, document and value",
         )
+    repeated = [column for column in columns.values() if (frame.columns == column).sum() > 1]
+    if repeated:
+        raise InputError(
+            f"{name} frame has the column {', '.join(repeated)} more than once",
+            found=f"columns {some(frame.columns, 8)}",
+            hint="keep one of each",
+        )
     return pd.DataFrame({ours: frame[theirs].to_numpy() for ours, theirs in columns.items()})
 
 

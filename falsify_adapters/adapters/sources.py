@@ -38,6 +38,8 @@ class Source:
         What the gold file is, for sources with two files.
     measure : str
         What is graded by default.
+    ranks_choices : bool
+        Whether `evaluate` takes ``score``: what ranks the choices.
     """
 
     title: str
@@ -45,6 +47,7 @@ class Source:
     recognises: Callable[[Records], bool] | None = None
     gold: str | None = None
     measure: str = "nDCG@10"
+    ranks_choices: bool = False
 
 
 #: Every source by the name that ``--from`` takes.
@@ -63,12 +66,14 @@ SOURCES: dict[str, Source] = {
         choices.evaluate_harness,
         choices.recognises_harness,
         measure=choices.MEASURE,
+        ranks_choices=True,
     ),
     "olmes": Source(
         "OLMES predictions",
         choices.evaluate_olmes,
         choices.recognises_olmes,
         measure=choices.MEASURE,
+        ranks_choices=True,
     ),
     "ragas": Source("RAGAS samples", ragas.evaluate, ragas.recognises),
     "recommender": Source(
@@ -120,7 +125,8 @@ def load(
     InputError
         If the file cannot be read, or no source or several fit.
     UsageError
-        If there is no such source, or a gold file is lacking or superfluous.
+        If there is no such source, a gold file is lacking or superfluous, or a score of choices
+        is named where there are none.
 
     Examples
     --------
@@ -136,6 +142,12 @@ def load(
         raise UsageError(
             f"{name} takes {'no' if chosen.gold is None else 'a'} gold file",
             hint="its files hold the gold" if chosen.gold is None else f"give {chosen.gold}",
+        )
+    if "score" in joining and not chosen.ranks_choices:
+        raise UsageError(
+            f"{name} holds no choices to rank by a score",
+            hint="only multiple choice does: "
+            + ", ".join(key for key, one in SOURCES.items() if one.ranks_choices),
         )
     files = (records,) if gold is None else (records, read_records(gold))
     evaluation = chosen.evaluate(*files, **joining)

@@ -19,6 +19,7 @@ from falsify_adapters.cli.options import (
     grading_options,
     looking_options,
     option,
+    plan_option,
     reading_options,
     writing_options,
 )
@@ -71,10 +72,12 @@ PLACEHOLDER = "{dataset}"
 )
 @option(READING, "--base-url", metavar="URL", help="Mirror of BEIR's downloads.")
 @option(READING, "--offline", is_flag=True, help="Never download.")
+@option(READING, "--no-verify", is_flag=True, help="Take a download whose MD5 is another.")
 @option(READING, "--corpus-size", type=int, metavar="N", help="Documents in the corpus [counted].")
 @reading_options(keep_self=False)
 @grading_options
 @looking_options
+@plan_option
 @writing_options
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:
@@ -131,7 +134,8 @@ def _open_datasets(session: Session, options: Mapping[str, Any]) -> Iterator[Dat
     names = ("split", "data_dir", "base_url", "offline")
     for name in dict.fromkeys(options["datasets"]):
         with session.attempt(name):
-            yield from open_datasets(name, **{key: options[key] for key in names})
+            where = {key: options[key] for key in names}
+            yield from open_datasets(name, verify=not options["no_verify"], **where)
 
 
 def _evaluations(

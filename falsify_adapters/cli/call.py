@@ -15,7 +15,9 @@ from falsify_adapters.cli.options import WRITING
 #: Parameters that name files, folders or data sets.
 PLACES = ("qrels", "runs", "datasets", "benchmarks", "paths", "exclude")
 #: Where data lies, how fast and how loudly: none of it moves a number.
-SILENT = frozenset({"data_dir", "base_url", "offline", "jobs", "download", "strict", "plan"})
+SILENT = frozenset(
+    {"data_dir", "base_url", "offline", "no_verify", "jobs", "download", "strict", "plan"}
+)
 
 
 def describe_call(context: click.Context) -> dict[str, Any]:

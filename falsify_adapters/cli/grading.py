@@ -16,6 +16,7 @@ import click
 from falsify_adapters.cli.call import describe_call
 from falsify_adapters.cli.command import complain, exit_status, write
 from falsify_adapters.cli.options import was_chosen
+from falsify_adapters.cli.targets import check_targets
 from falsify_adapters.errors import FalsifyError, InputError, UsageError
 from falsify_adapters.notes import ON_VERDICTS, Note, refuse_notes
 from falsify_adapters.progress import quietly
@@ -58,6 +59,7 @@ class Session:
         self._ascii_only = bool(options["ascii_only"])
         self._strict = bool(options["strict"])
         self._curve = bool(options.get("curve"))
+        self._plan: str | None = options.get("plan")
         # what the user has answered with an option is no reason to refuse
         answered = {"W-DEPTH", "W-EXCLUDED"} | (
             {"W-SELF-MATCHES"} if was_chosen("keep_self") else set()
@@ -191,6 +193,7 @@ class Session:
     def finish(self) -> int:
         """Write everything that was asked for; return the exit status."""
         self._add_averages()
+        self._check_plan()
         self._write_documents()
         if self._prints_table and (self.outcome.reports or self.outcome.skipped):
             from falsify_adapters.report.terminal import to_terminal
@@ -203,6 +206,17 @@ class Session:
             )
             write(sys.stdout, text)
         return exit_status(self.outcome)
+
+    def _check_plan(self) -> None:
+        """Say whether the plan was kept to; departing from it is no error."""
+        if self._plan is None:
+            return
+        from falsify_adapters.plan import kept_to
+
+        plan = self.outcome.plan = kept_to(self._plan, self.outcome.gate_reports())
+        if not self.quiet:
+            said = "kept to" if plan["kept"] else f"not kept to: {'; '.join(plan['departures'])}"
+            complain(f"plan {plan['name']} ({plan['sha256'][:12]}) {said}")
 
     def _add_averages(self) -> None:
         if len(self.outcome.reports) > 1:
@@ -263,8 +277,17 @@ def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) ->
     streamed = [f"--{name.removesuffix('_to')} -" for name in DOCUMENTS if options.get(name) == "-"]
     if len(streamed) > 1:
         raise UsageError(f"{' and '.join(streamed)} both want standard output")
+    context = click.get_current_context()
+    check_targets(
+        context,
+        {
+            f"--{name.removesuffix('_to')}": options[name]
+            for name in DOCUMENTS
+            if options.get(name) is not None
+        },
+    )
     session = Session(options)
-    session.outcome.call = describe_call(click.get_current_context())
+    session.outcome.call = describe_call(context)
     with quietly(session.quiet), session.attempt(COMMAND_LINE):
         grade(session)
     return session.finish()

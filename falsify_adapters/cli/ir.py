@@ -19,6 +19,7 @@ from falsify_adapters.cli.options import (
     grading_options,
     looking_options,
     option,
+    plan_option,
     reading_options,
     was_chosen,
     writing_options,
@@ -47,21 +48,19 @@ if TYPE_CHECKING:
     "--from",
     "source",
     metavar="SOURCE",
-    help="The files hold runs and gold: auto, elasticsearch, falsify-eval, llamaindex, lm-eval,"
-    " olmes, ragas, recommender.",
+    help="Logs with gold: auto, ragas, olmes, lm-eval, ...",
 )
 @option(
     READING,
     "--pool",
     metavar="FILE|N",
-    help="The corpus: a file of its document ids, or their number.",
+    help="The corpus: its document ids, or how many.",
 )
 @option(
     READING,
     "--choice-score",
     metavar="NAME",
-    help="What ranks choices: raw, per_token, per_char, per_byte (olmes); raw, norm (lm-eval)"
-    " [raw].",
+    help="What ranks choices: norm, per_char, ... [raw].",
 )
 @option(
     READING,
@@ -75,13 +74,14 @@ if TYPE_CHECKING:
 @reading_options(keep_self=True)
 @grading_options
 @looking_options
+@plan_option
 @writing_options
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:
     """Grade runs against qrels: do their scores mean anything? Four nulls say.
 
-    QRELS and RUN are TREC files, BEIR's tsv or JSON, plain or gzip; - is standard input. A RUN may
-    be a folder or a pattern like 'runs/*.trec'. Logs of other tools hold both: --from SOURCE FILE.
+    QRELS and RUN: TREC, BEIR's tsv or JSON; - is standard input. A RUN may be a folder or a
+    'pattern*'. Logs of other tools hold both: --from SOURCE FILE.
 
     \b
     falsify-ir qrels.trec bm25.trec --corpus-size 8841823

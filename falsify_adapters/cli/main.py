@@ -11,6 +11,7 @@ from falsify_adapters.cli.command import LazyGroup
 COMMANDS = (
     "audit",
     "doctor",
+    "plan",
     "quickstart",
     "lock",
     "schema",

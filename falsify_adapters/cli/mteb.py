@@ -18,6 +18,7 @@ from falsify_adapters.cli.options import (
     gate_options,
     measure_options,
     option,
+    plan_option,
     writing_options,
 )
 from falsify_adapters.errors import InputError, UsageError
@@ -57,6 +58,7 @@ NAMED = 2
 @option(READING, "--jobs", "-j", type=int, default=1, metavar="N", help="Processes [1].")
 @measure_options([], "each task's main score")
 @gate_options
+@plan_option
 @option(WRITING, "--parquet", "parquet_to", metavar="FILE", help="As --csv, typed.")
 @writing_options
 @click.pass_context
@@ -79,8 +81,11 @@ def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
     from falsify_adapters.adapters.mteb.grade import Grader, Settings
     from falsify_adapters.adapters.mteb.load import MtebFolder, Selection
     from falsify_adapters.adapters.mteb.results import key_of
+    from falsify_adapters.adapters.mteb.tasks import require_mteb
     from falsify_adapters.progress import progress
 
+    if options["download"]:
+        require_mteb("--download")
     measures = tuple(str(measure) for measure in chosen_measures(options))
     settings = Settings(
         measures,

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 READING, GRADING, WRITING = "What is graded", "How it is graded", "What comes out"
+#: Where the context keeps the path of the configuration file.
+CONFIG_KEY = "falsify_adapters.config"
 LOOKING = "Queries that hang together, other judgements, a second system"
 
 
@@ -196,6 +198,18 @@ def looking_options(function: Decorated) -> Decorated:
     )(function)
 
 
+def plan_option(function: Decorated) -> Decorated:
+    """Declare the plan that a report says whether it kept to."""
+    return option(
+        GRADING,
+        "--plan",
+        metavar="FILE",
+        is_eager=True,
+        callback=_read_plan,
+        help="Settings fixed beforehand; says if kept to.",
+    )(function)
+
+
 def _count(name: str, default: int, text: str) -> Callable[[Decorated], Decorated]:
     return option(
         GRADING, name, type=int, default=default, metavar="N", help=f"{text} [{default}]."
@@ -256,17 +270,53 @@ def _read_config(context: click.Context, _parameter: click.Parameter, path: str 
 
     by_name = option_names(context.command)
     values = read_config(path, frozenset(by_name))
-    context.default_map = {
-        by_name[name].name: [value]
+    for name, value in values.items():
+        _check_kind(name, value, by_name[name])
+    context.meta[CONFIG_KEY] = path
+    # a plan stands, whichever of the two was read first
+    context.default_map = {**_defaults(by_name, values), **(context.default_map or {})}
+
+
+def _read_plan(context: click.Context, _parameter: click.Parameter, path: str | None) -> str | None:
+    """Make the plan's values the defaults of the other options; they win over --config."""
+    if path is not None:
+        from falsify_adapters.plan import QRELS, read_plan
+
+        by_name = option_names(context.command)
+        values = {name: value for name, value in read_plan(path).items() if name != QRELS}
+        context.default_map = {
+            **(context.default_map or {}),
+            **_defaults(by_name, values),
+        }
+    return path
+
+
+def _defaults(by_name: Mapping[str, click.Option], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values by parameter name, one for an option that may be repeated as a list."""
+    return {
+        by_name[name].name or name: [value]
         if by_name[name].multiple and not isinstance(value, list)
         else value
         for name, value in values.items()
     }
 
 
+def _check_kind(name: str, value: Any, parameter: click.Option) -> None:
+    """Refuse what click would turn into another value without a word: 1.5 into 1, true into 1."""
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, bool) != parameter.is_flag:
+            wanted = "true or false" if parameter.is_flag else "no true or false"
+        elif isinstance(one, float) and isinstance(parameter.type, click.types.IntParamType):
+            wanted = "a whole number"
+        else:
+            continue
+        found = str(one).lower() if isinstance(one, bool) else repr(one)
+        raise UsageError(f"--config: {name} takes {wanted}", found=found)
+
+
 def option_names(command: click.Command) -> dict[str, click.Option]:
     """Return a command's options by the names that a configuration file uses."""
-    never = {"config", "help", "version"}
+    never = {"config", "help", "plan", "version"}
     return {
         name: parameter
         for parameter in command.params

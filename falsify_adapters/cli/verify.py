@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from falsify_adapters.cli.call import PLACES
+from falsify_adapters.cli.call import PLACES, SILENT
 from falsify_adapters.cli.command import Command
+from falsify_adapters.cli.options import WRITING
 from falsify_adapters.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -100,7 +101,37 @@ def read_report(path: str) -> dict[str, Any]:
             f"{file.name} does not say how it was made",
             hint="only reports that a command wrote with --json can be verified",
         )
+    _check_shape(file.name, document)
     return document
+
+
+def _check_shape(name: str, document: Mapping[str, Any]) -> None:
+    """Refuse what no command writes: a report may have been edited, or come from anybody."""
+    call, reports = document["call"], document.get("reports")
+    options, inputs = call.get("options"), call.get("inputs")
+    environment = document.get("environment")
+    fits = (
+        isinstance(reports, list)
+        and all(isinstance(report, dict) for report in reports)
+        and isinstance(options, dict)
+        and all(_is_place(options[key]) for key in PLACES if key in options)
+        and isinstance(environment, dict)
+        and isinstance(environment.get("packages"), dict)
+        and isinstance(inputs, list)
+        and all(isinstance(one, dict) for one in inputs)
+        and all(isinstance(one.get(key), str) for one in inputs for key in ("name", "sha256"))
+    )
+    if not fits:
+        raise InputError(
+            f"{name} has not the shape of a report",
+            hint="falsify-adapters schema prints the JSON Schema that reports fit",
+        )
+
+
+def _is_place(value: object) -> bool:
+    return isinstance(value, str) or (
+        isinstance(value, list) and all(isinstance(one, str) for one in value)
+    )
 
 
 def _again(call: Mapping[str, Any], data: str | None, stage: Path) -> dict[str, Any]:
@@ -135,6 +166,9 @@ def _arguments(command: click.Command, options: Mapping[str, Any]) -> Iterator[s
         if name not in known:
             raise InputError("the report has an option that this version does not know", found=name)
         parameter = by_name.get(name)
+        # a command leaves them out; verifying a stranger's report must not write where it says
+        if getattr(parameter, "section", "") == WRITING or name in SILENT:
+            raise InputError("the report has an option that reports never hold", found=name)
         if parameter is None:
             continue
         if parameter.is_flag:

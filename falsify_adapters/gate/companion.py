@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import codes, drop_rows
-from falsify_adapters.gate.grading import Graded, grade
+from falsify_adapters.gate.grading import grade
+from falsify_adapters.gate.tie_range import tie_extremes
+from falsify_adapters.gate.verdicts import verdict_under_ties
 from falsify_adapters.measures import Measure, measure_depth, parse_measure
-from falsify_adapters.results import Companion, GateConfig
+from falsify_adapters.results import Companion, GateConfig, Verdict
 
 #: Depth of the strict companion when the measure has none.
 COMPANION_DEPTH = 10
 
 
 def strict_companion(
-    evaluation: Evaluation, measure: Measure, main: Graded, config: GateConfig
+    evaluation: Evaluation, measure: Measure, verdict: Verdict, config: GateConfig
 ) -> Companion | None:
-    """Grade recall of each query's highest-graded documents, unless that is the measure itself."""
+    """Grade recall of each query's highest-graded documents, unless that is the measure itself.
+
+    `verdict` is the one that the report shows for the measure. Both look at the order of ties:
+    a verdict that hangs on ties would not agree with itself otherwise.
+    """
     depth = measure_depth(measure) or COMPANION_DEPTH
     strict = parse_measure(f"R@{depth}")
     qrels = _highest_grades(evaluation.qrels)
     if strict == measure and len(qrels) == int((evaluation.qrels["relevance"] > 0).sum()):
         return None
-    graded = grade(evaluation.run, qrels, evaluation, strict, config)
-    verdict = "not applicable" if graded.closed else graded.verdict
+    on_highest = replace(evaluation, qrels=qrels)
+    graded = grade(evaluation.run, qrels, on_highest, strict, config)
+    extremes = tie_extremes(on_highest, strict, graded, config)
+    ties = extremes.range() if extremes else None
+    own_verdict, _ = verdict_under_ties(graded.verdict, graded.reason, ties)
     return Companion(
         measure=str(strict),
         score=graded.score,
-        verdict=verdict,
-        agrees=graded.closed or graded.verdict == main.verdict,
+        verdict="not applicable" if graded.closed else own_verdict,
+        agrees=graded.closed or own_verdict == verdict,
         nulls=graded.nulls,
     )
 

@@ -16,12 +16,14 @@ from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import IntArray
 from falsify_adapters.gate.grading import Graded, Units, grade, judge
 from falsify_adapters.measures import IrMeasuresKernel, Measure, make_kernel, parse_measure
+from falsify_adapters.provenance import one_blas_thread
 from falsify_adapters.results import NULLS, GateConfig
 
 #: Fewest queries of a subsample.
 SMALLEST = 10
 
 
+@one_blas_thread
 def calibration_curve(
     evaluation: Evaluation,
     measure: str | Measure = "nDCG@10",

@@ -12,6 +12,7 @@ import pandas as pd
 from falsify_adapters.blind import Best, best_constant, each_query
 from falsify_adapters.bounds import Attainable, attainable
 from falsify_adapters.coded import Coded, code, segment_sums
+from falsify_adapters.errors import UsageError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import FloatArray, IntArray
 from falsify_adapters.gate.distinct import coinciding_nulls
@@ -118,7 +119,22 @@ def grade(
     measure: Measure,
     config: GateConfig,
 ) -> Graded:
-    """Score a run with ir-measures, check the fast kernel against it, and judge the scores."""
+    """Score a run with ir-measures, check the fast kernel against it, and judge the scores.
+
+    Raises
+    ------
+    MeasureError
+        If the gate cannot grade the measure.
+    UsageError
+        If labels are to be permuted on an evaluation with strata.
+    """
+    units = Units.of(evaluation)
+    if config.permute == "label" and units.stratum is not None:
+        raise UsageError(
+            'strata go with permute="query"',
+            found='permute="label"',
+            hint="labels are renamed over the whole benchmark",
+        )
     coded = coded_for(run, qrels, evaluation, measure)
     own = query_scores(run, qrels, measure)
     kernel = make_kernel(measure, coded.profiles)
@@ -126,7 +142,7 @@ def grade(
     # a NaN would compare as neither near nor far
     if not float(np.abs(own_scores(coded, kernel) - own).max()) <= KERNEL_TOLERANCE:
         kernel, fell_back = IrMeasuresKernel(measure, coded.profiles), True
-    return judge(coded, kernel, own, Units.of(evaluation), config, fell_back=fell_back)
+    return judge(coded, kernel, own, units, config, fell_back=fell_back)
 
 
 def coded_for(
@@ -220,10 +236,6 @@ class Units:
         if self.cluster is not None:
             return int(self.cluster.max()) + 1
         return n_queries if self.order is None else n_queries // self.block_length
-
-    def n_strata(self) -> int:
-        """Return how many parts of the queries null A permutes apart."""
-        return 1 if self.stratum is None else int(self.stratum.max()) + 1
 
     def largest(self) -> int:
         """Return how many queries at most vary together."""

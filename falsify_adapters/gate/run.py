@@ -7,7 +7,6 @@ from dataclasses import asdict
 
 import pandas as pd
 
-from falsify_adapters.errors import UsageError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import is_among
 from falsify_adapters.gate.companion import strict_companion
@@ -59,17 +58,11 @@ def run_gate(
     """
     config = config or GateConfig()
     parsed = parse_measure(measure)
-    if config.permute == "label" and evaluation.dependence and evaluation.dependence.strata:
-        raise UsageError(
-            'strata go with permute="query"',
-            found='permute="label"',
-            hint="labels are renamed over the whole benchmark",
-        )
     main = grade(evaluation.run, evaluation.qrels, evaluation, parsed, config)
-    companion = strict_companion(evaluation, parsed, main, config) if config.companion else None
     extremes = tie_extremes(evaluation, parsed, main, config)
     ties = extremes.range() if extremes else None
     verdict, reason = verdict_under_ties(main.verdict, main.reason, ties)
+    companion = strict_companion(evaluation, parsed, verdict, config) if config.companion else None
     power = None
     if verdict == "UNDER-NS":
         power = _power(main, config)

@@ -10,6 +10,7 @@ from falsify_adapters.gate.grading import at_tau, grade
 from falsify_adapters.gate.tie_range import tie_extremes
 from falsify_adapters.gate.verdicts import verdict_under_ties
 from falsify_adapters.measures import Measure, parse_measure
+from falsify_adapters.provenance import one_blas_thread
 from falsify_adapters.results import GateConfig, NullResult, Verdict
 
 
@@ -53,6 +54,7 @@ class Sweep:
     steps: tuple[AtThreshold, ...]
 
 
+@one_blas_thread
 def sweep_gate(
     evaluation: Evaluation,
     measure: str | Measure,

@@ -79,44 +79,60 @@ def degenerate_benchmark(main: Graded) -> Iterator[Note]:
 
 
 def _about_queries(main: Graded, config: GateConfig) -> Iterator[Note]:
-    n = len(main.own)
-    if n < SMALL_N and config.permute == "query":
-        inside = main.units.n_strata()
-        where = f" inside {inside} strata" if inside > 1 else ""
-        yield Note(
-            "W-SMALL-N",
-            f"with {n} queries a permutation{where} leaves each in place with chance {inside}/{n}:"
-            f" delta A is {1 - inside / n:.3f} of the difference to other queries' answers",
-        )
+    if config.permute == "query":
+        yield from _self_pairs(main)
     if main.verdict == "FAIL" and config.decision == "interval" and 0 < main.tau < 1:
-        # a win on a share tau of the queries goes unseen with chance (1 - tau)^n
+        # a win on a share tau of the queries goes unseen with chance (1 - tau)^n, n the number
+        # of queries, or of groups that win and lose together
         enough = math.ceil(math.log(config.alpha_each / 2) / math.log1p(-main.tau))
-        independent = main.units.count(n)
-        if independent < enough:
-            held = f"{n} queries" if independent == n else f"{independent} groups of queries"
+        if main.units.count(len(main.own)) < enough:
             yield Note(
                 "W-RARE-WINS",
-                f"{held} cannot exclude a system that wins rarely: below {enough} queries a"
-                f" FAIL may hide wins on a share {main.tau:g} of all queries",
+                f"{_units(main)} cannot exclude a system that wins rarely: below {enough} of them"
+                f" a FAIL may hide wins on a share {main.tau:g} of all queries",
             )
+
+
+def _self_pairs(main: Graded) -> Iterator[Note]:
+    n, stratum = len(main.own), main.units.stratum
+    sizes = np.array([n]) if stratum is None else np.bincount(stratum)
+    # a permutation leaves one query per stratum in place, on average
+    if n >= SMALL_N * len(sizes):
+        return
+    ends = sorted({int(sizes.min()), int(sizes.max())})
+    where = "" if stratum is None else " in a stratum"
+    yield Note(
+        "W-SMALL-N",
+        f"with {' to '.join(f'{size}' for size in ends)} queries{where} a permutation leaves each"
+        f" in place with chance {' to '.join(f'1/{size}' for size in ends)}: delta A is"
+        f" {' to '.join(f'{1 - 1 / size:.3f}' for size in ends)} of the difference to other"
+        f" queries' answers{where and ' in the same stratum'}",
+    )
 
 
 def _about_events(main: Graded, config: GateConfig) -> Iterator[Note]:
     if config.decision == "point" or len(main.own) < 2 or main.coded.same_rankings():
         return
-    drawn = (main.draws[name].influence for name in NULLS)
-    # what hangs together counts once
-    influence = np.stack([main.units.sums(one - one.mean()) for one in drawn], axis=1)
-    resting = dict(zip(NULLS, effective_queries(influence).tolist(), strict=True))
+    # centred before they are summed: a large group is no event of its own
+    influence = [main.draws[name].influence - main.draws[name].influence.mean() for name in NULLS]
+    sums = np.stack([main.units.sums(column) for column in influence], axis=1)
+    resting = dict(zip(NULLS, effective_queries(sums).tolist(), strict=True))
     few = [name for name, count in resting.items() if count < FEW_EVENTS]
     if few:
         least = min(resting[name] for name in few)
-        kind = "queries" if len(influence) == len(main.own) else "groups of queries"
         yield Note(
             "W-RARE-EVENTS",
-            f"the interval of {names(few)} rests on about {least:.0f} of {len(influence)} {kind}"
-            " (scores are nearly all alike): it may cover the true delta less often than it says",
+            f"the interval of {names(few)} rests on about {least:.0f} of {_units(main)}"
+            " (nearly all are alike): it may cover the true delta less often than it says",
         )
+
+
+def _units(main: Graded) -> str:
+    """Name what varies on its own, and how many there are."""
+    count = main.units.count(len(main.own))
+    if main.units.cluster is not None:
+        return f"{count} clusters of queries"
+    return f"{count} queries" if main.units.order is None else f"{count} blocks of queries"
 
 
 def _about_resampling(main: Graded, config: GateConfig) -> Iterator[Note]:

@@ -17,7 +17,7 @@ from falsify_adapters.frames import FloatArray, IntArray
 from falsify_adapters.nulls.cross import CrossMatrix
 from falsify_adapters.nulls.draws import NullDraws, generator, trial_chunks
 
-#: Trials times queries up to which the permutations are kept (32 MB).
+#: Trials times queries up to which the permutations are kept (32 MB, twice).
 CACHED_CELLS = 8_000_000
 
 
@@ -99,9 +99,12 @@ def _permutations(
     return (_shuffled(n, rows, rng, stratum) for rows in trial_chunks(n_trials, n))
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=2)
 def _cached_permutations(n: int, n_trials: int, seed: int) -> npt.NDArray[np.int32]:
-    """Keep the last permutations: the companion, and the next system, are given the same ones."""
+    """Keep the last permutations: the companion, and the next system, are given the same ones.
+
+    Two sets, since ties are judged with fewer trials in between.
+    """
     perms = _shuffled(n, n_trials, generator(seed, "A"), None)
     perms.flags.writeable = False
     return perms

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from falsify_adapters.report.outcome import Outcome
-from falsify_adapters.report.text import number
+from falsify_adapters.report.text import number, sentence
 from falsify_adapters.results import NULLS, GateReport
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _comparisons(group: Sequence[Comparison]) -> Sheet:
     facts = f"{first.n_queries:,} queries"
     if first.n_units != first.n_queries:
         facts += f" in {first.n_units:,} groups that vary together"
-    below = [f"{c.candidate}: {c.verdict}. {_sentence(c.reason)}" for c in group]
+    below = [f"{c.candidate}: {c.verdict}. {sentence(c.reason)}" for c in group]
     below += [f"{note.code}  {note.message}" for note in _notes(group)]
     return Sheet(
         f"{_where(first)} · compared with {first.baseline}, which scores"
@@ -152,7 +152,7 @@ def _grades(table: GradeTable) -> Sheet:
 
 
 def _judgements(group: Sequence[SecondJudgement]) -> Sheet:
-    below = [f"{j.system}, {j.judge}: {_sentence(j.reason)}" for j in group]
+    below = [f"{j.system}, {j.judge}: {sentence(j.reason)}" for j in group]
     below += [f"{note.code}  {note.message}" for note in _notes(group)]
     below.append(
         "Jaccard: relevant for both over relevant for either, mean over queries; kappa: Cohen's,"
@@ -184,11 +184,6 @@ def _notes(group: Sequence[Any]) -> list[Any]:
 def _with_interval(value: float, low: float, high: float) -> str:
     interval = "unknown" if math.isnan(low) else f"{number(low)}…{number(high)}"
     return f"{number(value, sign=True)}\n{interval}"
-
-
-def _sentence(text: str) -> str:
-    text = text[:1].upper() + text[1:]
-    return text if text.endswith(".") else f"{text}."
 
 
 def dependence_lines(report: GateReport) -> Iterator[str]:

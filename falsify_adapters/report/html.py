@@ -19,9 +19,9 @@ from falsify_adapters.provenance import describe_environment
 from falsify_adapters.report import svg
 from falsify_adapters.report.averages import MacroAverage
 from falsify_adapters.report.beside import dependence_lines, sheets
-from falsify_adapters.report.groups import by_benchmark, title
+from falsify_adapters.report.groups import by_benchmark, title, warnings_of
 from falsify_adapters.report.outcome import Outcome
-from falsify_adapters.report.text import number, printable, share, shorten
+from falsify_adapters.report.text import number, printable, sentence, share, shorten
 from falsify_adapters.results import NULL_NAMES, NULLS, GateReport, NullResult, plain
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ MEANINGS = {
 }
 LEADS = {
     "PASS": "None of the four nulls explains this score.",
-    "FAIL": "This score can be had without reading the queries.",
-    "UNDER-NS": "This benchmark cannot tell.",
+    "FAIL": "Something that knows nothing of the queries comes within tau of this score.",
+    "UNDER-NS": "These queries, or this order of ties, cannot tell.",
 }
 MARKS = {"PASS": "✓", "FAIL": "✗", "UNDER-NS": "?"}
 
@@ -125,7 +125,7 @@ class _Group:
             for panel in self.panels
             if report_key(panel.report) in by_key
         ]
-        self.warnings = _warnings(reports)
+        self.warnings = warnings_of(reports)
 
 
 class _Panel:
@@ -338,7 +338,7 @@ def _figures(nulls: Mapping[str, NullResult]) -> Iterator[tuple[str, str, list[s
 def _facts(report: GateReport) -> Iterator[tuple[str, str]]:
     """Yield what else was looked at, as term and sentence."""
     if report.ceiling is not None:
-        yield "Query-blind ceiling", _sentence(report.ceiling["sentence"])
+        yield "Query-blind ceiling", sentence(report.ceiling["sentence"])
     companion = report.companion
     if companion is not None:
         agrees = "It agrees." if companion.agrees else "It does not agree."
@@ -351,8 +351,8 @@ def _facts(report: GateReport) -> Iterator[tuple[str, str]]:
         )
     yield "Ties", _ties(report)
     for line in dependence_lines(report):
-        kind, _, sentence = line.partition(": ")
-        yield kind, _sentence(sentence)
+        kind, _, said = line.partition(": ")
+        yield kind, sentence(said)
     does = "holds" if report.definition_1 else "does not hold"
     yield "Point rule", f"The plain rule, every delta at least tau, {does} (Definition 1)."
     same = report.distinct_nulls < len(NULLS)
@@ -381,20 +381,6 @@ def _ties(report: GateReport) -> str:
         f" {number(ties.low_score, 4)} and {number(ties.high_score, 4)}, and the verdict is"
         f" {verdicts}."
     )
-
-
-def _warnings(reports: Sequence[GateReport]) -> list[tuple[str, str, list[str]]]:
-    """Return each warning of a run once, with the systems it belongs to unless these are all."""
-    runs = [report for report in reports if report.role == "run"] or reports
-    systems: dict[tuple[str, str], list[str]] = {}
-    for report in runs:
-        for note in report.warnings:
-            systems.setdefault((note.code, note.message), []).append(report.system)
-    everyone = len(runs)
-    return [
-        (code, message, [] if len(named) == everyone else list(dict.fromkeys(named)))
-        for (code, message), named in systems.items()
-    ]
 
 
 def _shared_settings(reports: Sequence[GateReport]) -> Mapping[str, Any]:
@@ -479,13 +465,6 @@ def _full_name(text: object) -> str:
     return printable(str(text))
 
 
-def _sentence(text: str) -> str:
-    """Return `text` as a sentence: a capital, a full stop."""
-    text = printable(text.strip())
-    text = text[:1].upper() + text[1:]
-    return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
 def _environment() -> Environment:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -506,7 +485,7 @@ def _environment() -> Environment:
         "full": _full_name,
         "number": number,
         "share": share,
-        "sentence": _sentence,
+        "sentence": sentence,
     }
     environment.globals |= {"MARKS": MARKS, "MEANINGS": MEANINGS, "NULL_NAMES": NULL_NAMES}
     return environment

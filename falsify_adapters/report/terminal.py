@@ -21,11 +21,11 @@ from falsify_adapters.report.audits import LEGEND as AUDIT_LEGEND
 from falsify_adapters.report.audits import audit_table, by_measure, ceiling_line, oddities
 from falsify_adapters.report.averages import MacroAverage
 from falsify_adapters.report.beside import Sheet, dependence_lines, sheets
-from falsify_adapters.report.groups import by_benchmark, title
+from falsify_adapters.report.groups import by_benchmark, title, warnings_of
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.report.scores import MOST_ROWS, tables
 from falsify_adapters.report.scores import Table as ScoreTable
-from falsify_adapters.report.text import number, plain_ascii, printable, share, shorten
+from falsify_adapters.report.text import number, plain_ascii, printable, sentence, share, shorten
 from falsify_adapters.results import NULLS, GateReport, NullResult
 
 if TYPE_CHECKING:
@@ -143,15 +143,17 @@ def _print_group(
         _print_item(console, Text(signs.clean(ceiling_line(first.ceiling))), indent=1)
     for report in group:
         verdict = (report.verdict, STYLES[report.verdict])
-        reason = signs.clean(_sentence(report.reason))
+        reason = signs.clean(sentence(report.reason))
         head = Text.assemble((signs.clean(report.system), "bold"), ": ", verdict, f". {reason}")
         _print_item(console, head, indent=1)
         for line in _remarks(report):
             _print_item(console, Text(signs.clean(line)), indent=3)
         if report.curve is not None:
             _print_curve(console, report.curve, signs)
-    for code, message in _warnings(group):
-        _print_item(console, Text.assemble((code, "yellow"), f"  {signs.clean(message)}"), indent=1)
+    for note, systems in warnings_of(group):
+        message = f"{note.message} [{', '.join(systems)}]" if systems else note.message
+        text = Text.assemble((note.code, "yellow"), f"  {signs.clean(message)}")
+        _print_item(console, text, indent=1)
     console.print()
 
 
@@ -197,10 +199,11 @@ def _print_sheet(console: Console, sheet: Sheet, signs: Signs) -> None:
     table = Table(box=signs.box, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     table.add_column(signs.clean(sheet.head[0]), overflow="fold", min_width=8)
     for name in sheet.head[1:]:
-        table.add_column("\n".join(map(signs.clean, name.split("\n"))), justify="right")
+        column = "\n".join(map(signs.clean, name.split("\n")))
+        table.add_column(column, justify="right", overflow="fold")
     for row in sheet.rows:
         # names are cut here and stand in full below the table
-        cells = [shorten(row[0], LONGEST_NAME), *row[1:]]
+        cells = [shorten(row[0], LONGEST_NAME), *(c.replace("…", signs.to) for c in row[1:])]
         lines = [[signs.clean(line) for line in cell.split("\n")] for cell in cells]
         table.add_row(*(Text("\n".join(cell), STYLES.get(cell[0], "")) for cell in lines))
     console.print(table)
@@ -270,7 +273,7 @@ def _remarks(report: GateReport) -> Iterator[str]:
     """Say what neither the table nor a warning shows of one system."""
     warned = {note.code for note in report.warnings}
     if report.ceiling is not None and report.ceiling["below"]:
-        yield _sentence(report.ceiling["sentence"])
+        yield sentence(report.ceiling["sentence"])
     companion = report.companion
     if companion is not None and not companion.agrees and "W-COMPANION" not in warned:
         yield (
@@ -303,32 +306,6 @@ def _average(average: MacroAverage, *, split: bool) -> str:
         f" {average.system} has the macro average"
         f" {number(average.score, 4)} over {average.n_parts} parts ({verdicts})."
     )
-
-
-def _sentence(text: str) -> str:
-    """Return `text` as a sentence: a capital, a full stop."""
-    text = text.strip()
-    text = text[:1].upper() + text[1:]
-    return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
-def _warnings(group: Sequence[GateReport]) -> list[tuple[str, str]]:
-    """Return each warning once, with the systems it belongs to unless these are all.
-
-    What is odd about a control is no concern of the reader; the JSON has it.
-    """
-    runs = [report for report in group if report.role == "run"] or group
-    systems: dict[tuple[str, str], list[str]] = {}
-    for report in runs:
-        for note in report.warnings:
-            named = systems.setdefault((note.code, note.message), [])
-            if report.system not in named:
-                named.append(report.system)
-    everyone = len({report.system for report in runs})
-    return [
-        (code, message if len(named) == everyone else f"{message} [{', '.join(named)}]")
-        for (code, message), named in systems.items()
-    ]
 
 
 def _print_legend(console: Console, reports: Sequence[GateReport], signs: Signs) -> None:

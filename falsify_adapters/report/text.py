@@ -1,4 +1,4 @@
-"""Small pieces of text that the reports share: numbers, names, plain ASCII."""
+"""Small pieces of text that the reports share: numbers, names, sentences, plain ASCII."""
 
 from __future__ import annotations
 
@@ -100,3 +100,16 @@ def share(value: float) -> str:
     ('95%', '99.5%')
     """
     return f"{100 * value:.4g}%"
+
+
+def sentence(text: str) -> str:
+    """Return `text` as a printable sentence: a capital, a full stop.
+
+    Examples
+    --------
+    >>> sentence("the queries cannot decide"), sentence("Why?")
+    ('The queries cannot decide.', 'Why?')
+    """
+    text = printable(text.strip())
+    text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -273,12 +273,18 @@ def test_ranx_lz4_without_the_extra_names_it(
     assert (result.exit_code, "falsify-adapters[lz4]" in result.stderr) == (2, True)
 
 
+def sentence_transformers_rows(prefix: str | None = None) -> list[dict[str, Any]]:
+    """Rows of a predictions file; ids are whole numbers unless they get a prefix."""
+
+    def results(docs: list[int]) -> list[dict[str, Any]]:
+        ids = docs if prefix is None else [f"{prefix}{doc}" for doc in docs]
+        return [{"corpus_id": doc, "score": 0.9 - k / 9} for k, doc in enumerate(ids)]
+
+    return [{"query_id": i, "query": "?", "results": results(d)} for i, d in FOUND.items()]
+
+
 def test_sentence_transformers_predictions(tmp_path: Path) -> None:
-    rows = [
-        {"query_id": i, "query": "?",
-         "results": [{"corpus_id": doc, "score": 0.9 - k / 9} for k, doc in enumerate(docs)]}
-        for i, docs in FOUND.items()
-    ]  # fmt: skip
+    rows = sentence_transformers_rows()
     path = jsonl(tmp_path / "Information-Retrieval_evaluation_predictions_cosine.jsonl", rows)
     relevant = {i: {doc} for i, doc in GOLD.items()}
     corpus = dict.fromkeys(range(300), "text")
@@ -358,6 +364,7 @@ def test_a_guess_is_an_input_warning_that_strict_refuses(tmp_path: Path) -> None
         (["--from", "auto", "log", "--pool", "9", "--corpus-size", "9"], "exclude each other"),
         (["log"], "a run is missing after the qrels"),
         (["log", "log", "--choice-score", "raw"], "--choice-score goes with"),
+        (["--from", "auto", "log", "--choice-score", "raw"], "holds no choices to rank"),
         (["--from", "auto", "log", "Judged@10"], "Judged"),
     ],
 )
@@ -371,6 +378,6 @@ def test_arguments_that_make_no_sense(
     assert message in result.stderr
 
 
-def test_help_names_every_source() -> None:
-    text = " ".join(call("ir", "--help").stdout.split())
-    assert f"auto, {', '.join(SOURCES)}" in text
+def test_an_unknown_source_is_answered_with_all_names() -> None:
+    result = call("ir", "--from", "?", "log")
+    assert (result.exit_code, f"one of {', '.join(SOURCES)}" in result.stderr) == (2, True)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from falsify_adapters.report.averages import macro_averages
+from falsify_adapters.report.groups import warnings_of
 from falsify_adapters.report.outcome import Outcome, Skip
 from falsify_adapters.report.terminal import LEGEND, to_terminal
 from falsify_adapters.results import Companion
@@ -84,6 +85,13 @@ def test_the_legend_follows_the_settings() -> None:
     assert "the difference is at least tau = 0.123" in text
     assert "90%" in text
     assert "for the four together" not in text
+
+
+def test_a_warning_that_one_run_carries_twice_is_not_both_runs() -> None:
+    own = note("W-TIES", "3 queries tie")
+    reports = [gate_report("a", warnings=(own, own)), gate_report("b")]
+    assert warnings_of(reports) == [(own, ["a"])]
+    assert warnings_of(reports[:1]) == [(own, [])]
 
 
 def test_a_warning_stands_once_and_names_its_systems() -> None:

@@ -186,7 +186,7 @@ def make(*, full: bool, seed: int) -> list[Table]:
             "The ability of the system drifts from query to query: a first-order process whose"
             f" neighbours correlate by 0, 0.5 or {MEMORY}, on the logit scale with deviation"
             f" {SWING:g}; queries are resampled one by one, and in blocks. Longer memory takes"
-            " longer blocks; blocks that are much longer than needed cost little.",
+            " longer blocks: too short ones restore a part only, much longer ones cost little.",
             pd.DataFrame(rows[1]),
         ),
     ]

@@ -1,0 +1,48 @@
+"""``falsify-adapters plan``: fix measures, settings and qrels before there is a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from falsify_adapters.cli.command import Command
+from falsify_adapters.cli.options import chosen_measures, gate_config, grading_options, option
+
+
+@click.command(
+    "plan",
+    cls=Command,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.argument("qrels", required=False, metavar="[QRELS]")
+@option("Output", "--out", default="plan.toml", metavar="FILE", help="The plan [plan.toml].")
+@grading_options
+@click.pass_context
+def main(context: click.Context, /, **options: Any) -> None:
+    """Write a plan: measures, tau, alpha, decision, seed and the hash of QRELS.
+
+    A report made with --plan FILE takes its settings from there, and says whether it kept to it.
+
+    \b
+    falsify-adapters plan qrels.trec -m nDCG@10 --tau 0.1 --out plan.toml
+    falsify-ir qrels.trec my.trec --plan plan.toml --json report.json
+    """
+    from falsify_adapters.report.jsonfile import write_atomically
+
+    text = _text(options)
+    write_atomically(options["out"], text.encode())
+    click.echo(text, nl=False)
+    context.exit(0)
+
+
+def _text(options: Mapping[str, Any]) -> str:
+    from falsify_adapters.plan import plan_text
+    from falsify_adapters.provenance import frame_sha256
+    from falsify_adapters.readers import read_qrels
+
+    measures = [str(measure) for measure in chosen_measures(options)]
+    qrels = options["qrels"]
+    sha256 = None if qrels is None else frame_sha256(read_qrels(qrels).frame)
+    return plan_text(measures, gate_config(options), sha256)
