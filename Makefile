@@ -1,7 +1,7 @@
 # Everything a fresh machine needs: python3 (3.11 to 3.13) and make.
 #   make demo   grade BM25 and the controls on the bundled sample
 #   make test   lint, types, import rules, all tests
-#   make studies   every study of docs/studies.md at full size (about 25 minutes on two cores)
+#   make studies   every study of docs/studies.md at full size (about 20 minutes on two cores)
 #   make dist-test   build wheel and sdist, try them in an empty environment
 #   make browser-test   the HTML page in Chromium (installs what is missing)
 # Another interpreter: make test PYTHON=python3.12
