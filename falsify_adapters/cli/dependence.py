@@ -159,8 +159,9 @@ def _blocks(text: str | None) -> tuple[int | None, str | None]:
     if text is None:
         return None, None
     length, _, column = text.partition(":")
-    if not length.isdecimal() or int(length) < 1:
-        raise UsageError("--blocks takes a number of queries, or N:COLUMN", found=repr(text))
+    # more digits than any number of queries has, and Python reads no number of thousands of them
+    if not length.isdecimal() or len(length) > 18 or int(length) < 1:
+        raise UsageError("--blocks takes a number of queries, or N:COLUMN", found=repr(text)[:60])
     return int(length), column or None
 
 
