@@ -48,6 +48,10 @@ def compare(reports: Iterable[GateReport]) -> pd.DataFrame:
     >>> frame[["system", "corpus", "score", "verdict"]].values.tolist()
     [['mine', 'toy', 1.0, 'PASS']]
     """
+    reports = list(reports) if isinstance(reports, Iterable) else [reports]  # one slips in alone
+    strangers = [type(report).__name__ for report in reports if not isinstance(report, GateReport)]
+    if strangers:
+        raise InputError("what is compared are gate reports", found=strangers[0])
     rows = [_row(report) for report in reports]
     if not rows:
         raise InputError("there is nothing to compare", hint="give at least one gate report")

@@ -131,12 +131,12 @@ class GateConfig:
     @property
     def least_trials(self) -> int:
         """Fewest trials with which a p-value can reach `alpha_each`."""
-        return max(100, math.ceil(min(1 / self.alpha_each, 1e300)))
+        return max(100, math.ceil(1 / max(self.alpha_each, 1e-300)))
 
     @property
     def least_boot(self) -> int:
         """Fewest resamples that hold an interval's end: one of them beyond it."""
-        return max(100, math.ceil(min(2 / self.alpha_each, 1e300)))
+        return max(100, math.ceil(2 / max(self.alpha_each, 1e-300)))
 
 
 @dataclass(frozen=True)

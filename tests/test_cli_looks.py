@@ -231,3 +231,12 @@ def test_falsify_beir_takes_the_same_options(tmp_path: Path) -> None:
     result = call("beir", *common, "--clusters", "auto", "--quiet")
     assert result.exit_code == 2
     assert "has no queries.jsonl" in result.stderr
+
+
+@pytest.mark.parametrize("more", [[], ["--blocks", "5"], ["--clusters", "auto"]])
+def test_a_queries_file_that_is_not_there_is_refused(
+    inputs: list[Any], more: list[str], tmp_path: Path
+) -> None:
+    result = call("ir", *inputs, *more, "--queries", tmp_path / "typo.jsonl")
+    assert result.exit_code == 2
+    assert "does not exist" in result.stderr

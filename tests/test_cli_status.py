@@ -171,7 +171,8 @@ def test_help_fits_a_terminal_and_shows_an_example(command: str, option: str) ->
     result = call(command, option, env={"COLUMNS": "80"})
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert len(lines) <= 75
+    assert len(lines) <= 80
+    assert max(map(len, lines)) <= 80
     if command != "main":
         assert any(line.strip().startswith(f"falsify-{command} ") for line in lines)
         assert "Exit status" in result.stdout
@@ -217,3 +218,28 @@ def test_a_real_process_has_the_same_status(files: Path) -> None:
     done = in_subprocess("ir", files / "qrels.trec", files / "blind.trec", "--quiet")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["ir", "a" * 5000, "b.trec"],
+        ["ir", "q.trec", "b" * 5000],
+        ["ir", "q.trec", "r.trec", "--json", "c" * 5000],
+        ["ir", "q.trec", "r.trec", "--csv", "d" * 300],
+        ["ir", "q.trec", "r.trec", "--json", ""],
+        ["ir", "q.trec", "r.trec", "--blocks", "9" * 5000],
+        ["ir", "q.trec", "r.trec", "--top-k", "1" + "0" * 30],
+        ["audit", "a" * 5000],
+        ["quickstart", "a" * 5000],
+    ],
+)
+def test_names_and_numbers_that_are_too_long_are_refused(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_qrels(tmp_path / "q.trec", 40)
+    write_run(tmp_path / "r.trec", 40)
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert "internal error" not in result.stderr

@@ -56,3 +56,9 @@ def test_what_cannot_be_compared_is_refused() -> None:
         matrix([gate_report(), gate_report()])
     with pytest.raises(UsageError, match="no figure"):
         matrix(REPORTS, "nonsense")
+
+
+def test_what_is_no_list_of_gate_reports_is_refused() -> None:
+    for wrong in ([3], [REPORTS[0], None], 3, None):
+        with pytest.raises(InputError, match="gate reports"):
+            compare(wrong)  # type: ignore[arg-type]

@@ -84,9 +84,9 @@ def main(context: click.Context, /, **options: Any) -> None:
     """Grade runs on BEIR data sets: do their scores mean anything? Four nulls say.
 
     \b
-    falsify-beir                                    BM25 on the bundled sample
-    falsify-beir -d nfcorpus -r my.trec --controls  my run, and what the gate catches
-    falsify-beir -d nfcorpus -d scifact -r 'runs/{dataset}.trec' --json report.json
+    falsify-beir                                    BM25 on the sample
+    falsify-beir -d nfcorpus -r my.trec --controls  a run, and four controls
+    falsify-beir -d nfcorpus -d scifact -r 'runs/{dataset}.trec' --json all.json
     """
     context.exit(run_session(options, lambda session: _grade_all(session, options)))
 

@@ -86,6 +86,14 @@ def exit_code_of(call: Callable[[], Any], name: str) -> int:
     except FalsifyError as error:
         say(f"error: {error}")
         return REFUSED
+    except OSError as error:  # a name that is too long, a folder that may not be read
+        place = str(error.filename or "")
+        shown = place if len(place) <= 80 else f"{place[:77]}..."
+        say(f"error: cannot use {shown or 'a file'}; found: {error.strerror or error}")
+        return REFUSED
+    except MemoryError as error:
+        say(f"error: there is not enough memory; found: {error}")
+        return REFUSED
     except Exception as error:
         if os.environ.get("FALSIFY_DEBUG"):
             traceback.print_exc()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,6 +78,10 @@ class Grouping:
                 "--strata and --permute label exclude each other",
                 hint="labels have no strata: queries have",
             )
+        queries = options["queries"]
+        if queries is not None and not os.path.exists(queries):  # noqa: PTH110
+            # also where nothing asks for it: a mistyped name is no reason to go on without it
+            raise InputError(f"--queries {queries[:80]} does not exist", hint="check the path")
         return cls(options["clusters"], options["strata"], length, column, options["queries"])
 
     def of(self, judged: Judged) -> Dependence | None:
@@ -159,8 +164,9 @@ def _blocks(text: str | None) -> tuple[int | None, str | None]:
     if text is None:
         return None, None
     length, _, column = text.partition(":")
-    if not length.isdecimal() or int(length) < 1:
-        raise UsageError("--blocks takes a number of queries, or N:COLUMN", found=repr(text))
+    # more digits than any number of queries has, and Python reads no number of thousands of them
+    if not length.isdecimal() or len(length) > 18 or int(length) < 1:
+        raise UsageError("--blocks takes a number of queries, or N:COLUMN", found=repr(text)[:60])
     return int(length), column or None
 
 

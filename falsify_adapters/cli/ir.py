@@ -85,7 +85,7 @@ def main(context: click.Context, /, **options: Any) -> None:
 
     \b
     falsify-ir qrels.trec bm25.trec --corpus-size 8841823
-    falsify-ir qrels.trec a.run b.run -m nDCG@10 -m AP@100 --corpus-size 3633 --json -
+    falsify-ir qrels.trec a.run b.run nDCG@10 AP@100 --corpus-size 3633 --json -
     falsify-ir --from ragas samples.jsonl R@5 --corpus-size 1200
     """
     context.exit(run_session(options, lambda session: _grade(session, options)))

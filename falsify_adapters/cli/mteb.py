@@ -69,7 +69,7 @@ def main(context: click.Context, /, **options: Any) -> None:
 
     \b
     falsify-mteb results --qrels qrels               certify reported scores
-    falsify-mteb predictions results --qrels beir    grade rankings, reproduce their scores
+    falsify-mteb predictions results --qrels beir    grade rankings
     falsify-mteb results --task SciFact --markdown - -j 2
     """
     if options["jobs"] < 1:

@@ -308,6 +308,8 @@ def _check_kind(name: str, value: Any, parameter: click.Option) -> None:
             wanted = "true or false" if parameter.is_flag else "no true or false"
         elif isinstance(one, float) and isinstance(parameter.type, click.types.IntParamType):
             wanted = "a whole number"
+        elif isinstance(one, str) and "\0" in one:
+            wanted = "no NUL character"
         else:
             continue
         found = str(one).lower() if isinstance(one, bool) else repr(one)

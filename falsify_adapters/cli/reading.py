@@ -21,6 +21,10 @@ LARGE_FILE = 32 * 2**20
 LOOKED_AT = 10
 
 
+#: Largest depth and corpus: whole numbers are exact up to here.
+LARGEST = 2**53
+
+
 @dataclass(frozen=True)
 class Reading:
     """How runs are read and joined, from the options of a command.
@@ -49,9 +53,11 @@ class Reading:
         """Pick these settings from all options of a command; reads the exclusions."""
         # these would be refused for every run anew
         for name in ("top_k", "corpus_size"):
-            if options[name] is not None and options[name] < 1:
-                option = f"--{name.replace('_', '-')}"
-                raise UsageError(f"{option} must be at least 1", found=str(options[name]))
+            value, option = options[name], f"--{name.replace('_', '-')}"
+            if value is not None and value < 1:
+                raise UsageError(f"{option} must be at least 1", found=str(value))
+            if value is not None and value > LARGEST:
+                raise UsageError(f"{option} is too large (limit {LARGEST})", found=str(value))
         depth = None if options["top_k"] is None else options["top_k"] + 1
         # what may be left out, put together or refused must be seen first
         whole = options["chunks"] or options["exclude"] or options["strict"]

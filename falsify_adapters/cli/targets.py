@@ -29,6 +29,9 @@ def check_targets(context: click.Context, targets: Mapping[str, str]) -> None:
     UsageError
         If two options name one file, a file is also an input, or its folder does not exist.
     """
+    for flag, target in targets.items():
+        if not target:
+            raise UsageError(f"{flag} names no file")
     files = {flag: target for flag, target in targets.items() if not _is_stream(target)}
     for (flag, target), (other, place) in combinations(files.items(), 2):
         if _same(target, place):
