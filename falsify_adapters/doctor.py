@@ -16,10 +16,12 @@ from falsify_adapters.errors import FalsifyError
 EXTRAS = (
     ("beir", ("beir",), "BEIR's own loaders and evaluation, to compare with"),
     ("lz4", ("lz4",), "files compressed with lz4"),
+    ("lz4", ("cbor2",), "ranx' own lz4 files"),
     ("mteb-core", ("mteb-core", "mteb"), "MTEB's task descriptions and data"),
     ("parquet", ("pyarrow",), "Parquet runs, qrels and tables"),
     ("report", ("jinja2",), "the HTML page"),
     ("report", ("matplotlib",), "plot()"),
+    ("text", ("rapidfuzz",), "queries grouped by their text (--clusters auto)"),
 )
 #: The verdict that each known system must get on the bundled sample.
 EXPECTED = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tomllib
@@ -52,6 +53,8 @@ def test_a_suite_with_the_plugin(tmp_path: Path) -> None:
         text=True,
         check=False,
         cwd=ROOT,
+        # an installed package has brought the plugin already; named twice it is refused
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
     )
     assert done.returncode == 1, done.stdout + done.stderr
     assert "1 failed, 2 passed" in done.stdout
