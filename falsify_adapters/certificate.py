@@ -23,12 +23,11 @@ from falsify_adapters.measures import Measure, make_kernel, measure_depth, parse
 from falsify_adapters.notes import Note
 from falsify_adapters.nulls import expected_random
 from falsify_adapters.provenance import describe_frame, one_blas_thread
+from falsify_adapters.resampling import rounded
 from falsify_adapters.results import plain
 
 CertificateVerdict = Literal["CERTIFIED", "NOT CERTIFIED", "FAIL"]
 
-#: Differences up to here are rounding.
-ROUNDING = 1e-12
 
 #: Said once for all certificates of a report.
 WHAT_IT_MEANS = (
@@ -239,10 +238,10 @@ class Certifier:
         """
         _check(score, tau)
         bounds = {
-            name: NullBound(bound.value, _rounded(score - bound.value), bound.kind)
+            name: NullBound(bound.value, rounded(score - bound.value), bound.kind)
             for name, bound in self.ceiling.bounds.items()
         }
-        delta = _rounded(score - self.random_mean)
+        delta = rounded(score - self.random_mean)
         bounds["C"] = NullBound(self.random_mean, delta, "exact")
         verdict, reason = self._verdict(score, tau, bounds)
         return Certificate(
@@ -343,10 +342,6 @@ def hopeless(score: float, tau: float) -> str:
 
 def _clears(delta: float, tau: float) -> bool:
     return delta >= tau and delta > 0
-
-
-def _rounded(delta: float) -> float:
-    return 0.0 if abs(delta) < ROUNDING else delta
 
 
 def _check(score: float, tau: float) -> None:

@@ -249,6 +249,17 @@ def effective_queries(influence: FloatArray) -> FloatArray:
     return np.divide(total, fourth, out=np.zeros(len(total)), where=fourth > 0)
 
 
+def rounded(delta: float) -> float:
+    """Return a difference, 0 where it is rounding.
+
+    Examples
+    --------
+    >>> rounded(0.3 - 0.1 - 0.2), rounded(0.25)
+    (0.0, 0.25)
+    """
+    return 0.0 if abs(delta) < ROUNDING else delta
+
+
 def p_value(score: float, trials: FloatArray) -> float:
     """Return ``(1 + #{trial >= score}) / (1 + n_trials)``, which is never 0.
 

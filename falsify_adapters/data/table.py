@@ -49,11 +49,6 @@ class BeirEntry:
     judgements_per_query: float
     md5: str | None
 
-    @property
-    def downloadable(self) -> bool:
-        """Whether BEIR's server has a zip of it."""
-        return self.md5 is not None
-
 
 @cache
 def beir_table() -> tuple[BeirEntry, ...]:

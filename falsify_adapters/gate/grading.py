@@ -45,6 +45,7 @@ from falsify_adapters.resampling import (
     luck_margin,
     mean_ceiling,
     p_value,
+    rounded,
 )
 from falsify_adapters.results import NULLS, GateConfig, NullResult, Verdict
 
@@ -368,7 +369,7 @@ def _compare(
     config: GateConfig,
 ) -> tuple[dict[str, NullResult], dict[str, float]]:
     score = float(own.mean())
-    delta = np.array([_rounded(score - draws[name].mean) for name in NULLS])
+    delta = np.array([rounded(score - draws[name].mean) for name in NULLS])
     error = np.array([draws[name].mean_error for name in NULLS])
     influence = np.stack([draws[name].influence for name in NULLS], axis=1)
     low, high, standard_error = intervals(influence, delta, error, score, units, config)
@@ -422,7 +423,3 @@ def intervals(
     independent = len(influence) / units.largest()
     high = np.minimum(high, mean_ceiling(score, independent, config.alpha_each))
     return np.maximum(low, -1.0), high, standard_error
-
-
-def _rounded(delta: float) -> float:
-    return 0.0 if abs(delta) < ROUNDING else delta

@@ -27,17 +27,6 @@ def to_json(outcome: Outcome) -> bytes:
     return text.encode("utf-8", errors="backslashreplace") + b"\n"
 
 
-def write_json(outcome: Outcome, path: str | Path) -> None:
-    """Write the JSON document to a file that is complete at every moment.
-
-    Raises
-    ------
-    UsageError
-        If the file cannot be written.
-    """
-    write_atomically(path, to_json(outcome))
-
-
 def write_atomically(path: str | Path, content: bytes) -> None:
     """Write a file under another name beside it, then move it into place.
 

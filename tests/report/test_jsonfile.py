@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from falsify_adapters.errors import InputError, UsageError
-from falsify_adapters.report.jsonfile import to_json, write_json
+from falsify_adapters.report.jsonfile import to_json, write_atomically
 from falsify_adapters.report.outcome import Outcome, Refusal, Skip
 from tests.report_factory import gate_report, note
 
@@ -79,7 +79,7 @@ def test_names_of_any_kind_survive() -> None:
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     target = tmp_path / "report.json"
     target.write_text("old")
-    write_json(Outcome([gate_report()]), target)
+    write_atomically(target, to_json(Outcome([gate_report()])))
     assert json.loads(target.read_bytes())["reports"]
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
@@ -95,7 +95,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_rest(
 
     monkeypatch.setattr(Path, "replace", full)
     with pytest.raises(UsageError, match=r"cannot write .*report\.json.*No space left"):
-        write_json(Outcome(), target)
+        write_atomically(target, to_json(Outcome()))
     assert target.read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
 
@@ -103,7 +103,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_rest(
 def test_permissions_follow_the_umask(tmp_path: Path) -> None:
     old = os.umask(0o027)
     try:
-        write_json(Outcome(), tmp_path / "report.json")
+        write_atomically(tmp_path / "report.json", to_json(Outcome()))
     finally:
         os.umask(old)
     assert stat.S_IMODE((tmp_path / "report.json").stat().st_mode) == 0o640
@@ -111,7 +111,7 @@ def test_permissions_follow_the_umask(tmp_path: Path) -> None:
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "link.json").symlink_to("real.json")
-    write_json(Outcome(), tmp_path / "link.json")
+    write_atomically(tmp_path / "link.json", to_json(Outcome()))
     assert (tmp_path / "link.json").is_symlink()
     assert json.loads((tmp_path / "real.json").read_bytes())
 
@@ -119,9 +119,9 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", ["nowhere/report.json", "."])
 def test_a_place_that_cannot_be_written_is_a_usage_error(tmp_path: Path, target: str) -> None:
     with pytest.raises(UsageError, match="cannot write"):
-        write_json(Outcome(), tmp_path / target)
+        write_atomically(tmp_path / target, to_json(Outcome()))
 
 
 def test_a_device_is_written_to_and_not_replaced() -> None:
-    write_json(Outcome(), os.devnull)
+    write_atomically(os.devnull, to_json(Outcome()))
     assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)

@@ -50,7 +50,7 @@ MiniLM all-MiniLM-L6-v2, 8 bit; corpus sizes 3,633 and 5,183.
 def data_dir() -> Path | None:
     """Return the folder of real collections, which are not part of the project."""
     shared = Path(falsify_adapters.__file__).resolve().parent.parent.parent / "shared" / "data"
-    candidates = [os.environ.get("FALSIFY_DATA_DIR"), shared, Path("/work/shared/data")]
+    candidates = [os.environ.get("FALSIFY_DATA_DIR"), shared]
     return next((Path(c) for c in candidates if c and (Path(c) / "nfcorpus").is_dir()), None)
 
 

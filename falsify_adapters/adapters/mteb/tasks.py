@@ -105,17 +105,6 @@ def task_facts(name: str) -> TaskFacts | None:
     return None if task is None else facts_of(task)
 
 
-def task_names() -> frozenset[str]:
-    """Return the names of all of MTEB's tasks.
-
-    Raises
-    ------
-    MissingExtraError
-        If mteb is not installed.
-    """
-    return frozenset(_registry())
-
-
 @cache
 def _registry() -> Mapping[str, Any]:
     require_mteb("knowing a task of MTEB")
