@@ -17,6 +17,7 @@ EXTRAS = (
     ("beir", ("beir",), "BEIR's own loaders and evaluation, to compare with"),
     ("lz4", ("lz4",), "files compressed with lz4"),
     ("lz4", ("cbor2",), "ranx' own lz4 files"),
+    ("mcp", ("mcp",), "the server for agents (falsify-adapters mcp)"),
     ("mteb-core", ("mteb-core", "mteb"), "MTEB's task descriptions and data"),
     ("parquet", ("pyarrow",), "Parquet runs, qrels and tables"),
     ("report", ("jinja2",), "the HTML page"),

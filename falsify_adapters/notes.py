@@ -54,6 +54,90 @@ CODES: dict[str, str] = {
     "W-UNREACHABLE": "no system can clear tau against a null on this benchmark",
 }
 
+#: What to do about each warning, as docs/warnings.md says it too.
+REMEDIES: dict[str, str] = {
+    "W-BENCHMARK-DEGENERATE": (
+        "Nothing can be shown on such qrels. Use a benchmark with different answers."
+    ),
+    "W-COINCIDING-NULLS": "Read the nulls that coincide as one test, not as several.",
+    "W-COMMENT-LINES": "Remove the lines, or leave them: they were not read as data.",
+    "W-COMMON-QUERIES": (
+        "Nothing, if the other judgements are meant to cover fewer queries: both verdicts are"
+        " about the common ones."
+    ),
+    "W-COMMON-SUBSETS": (
+        "Run both systems on all subsets; a mean over what happens to be there compares nothing."
+    ),
+    "W-COMPANION": (
+        "Look at both measures: the graded one may be too lenient or the strict one too coarse."
+    ),
+    "W-CORPUS-ESTIMATED": "Say `--corpus-size`, or give the folder that holds the corpus.",
+    "W-DEPTH": (
+        "Nothing, if the measure looks no deeper. Read without a depth to check all rows for"
+        " repeats."
+    ),
+    "W-DUPLICATE-JUDGEMENTS": (
+        "Remove the repeated rows. Two different grades for one document are refused."
+    ),
+    "W-EMPTY-RESULTS": "Find out why the system returned nothing for these queries.",
+    "W-EXCLUDED": "Nothing: this is what `--exclude` asked for.",
+    "W-EXTRA-QUERIES": "Check the split, if there are many.",
+    "W-FALLBACK": "Report it: the two should agree. The number shown is that of ir-measures.",
+    "W-FEW-BOOT": "Repeat with `--n-boot 10000`.",
+    "W-FEW-CLUSTERS": "More clusters. More queries in the same clusters do not help.",
+    "W-FIRST-RESULT": "Nothing: the task says that each query's first result is the query itself.",
+    "W-GOLD-NOT-IN-CORPUS": "Check that corpus and qrels are of the same version.",
+    "W-ID-OVERLAP": (
+        "Repair the ids on one side; the message names the change that would make them meet."
+    ),
+    "W-LARGE-GRADES": "Map counts to a few grades.",
+    "W-MAIN-SCORE": (
+        "Look at the file: its main score and the value under the measure's name differ."
+    ),
+    "W-MISSING-QUERIES": (
+        "Find out whether the system failed on these queries. They are not left out of the mean."
+    ),
+    "W-NO-RELEVANT": (
+        "Remove such queries from the qrels, or leave them: no system can score there."
+    ),
+    "W-NOT-REPRODUCED": (
+        "Find out which judgements, split or run the reported score belongs to before quoting it."
+    ),
+    "W-OTHER-CONVENTION": (
+        "Quote the convention with the score: ties in single precision, answered queries"
+        " only, or self matches."
+    ),
+    "W-OTHER-QRELS": "Check that the qrels are of this task, split and version.",
+    "W-QUOTED-IDS": (
+        "Write either all fields in quotes or none, if the quotes are not part of the id."
+    ),
+    "W-RANK-AS-SCORE": "Nothing, if the column is a rank; else name the columns in a header.",
+    "W-RANK-DISAGREES": (
+        "Check how the file was put together. `--rank-from-column` ranks by the column instead."
+    ),
+    "W-RARE-EVENTS": "More queries; or a measure that tells more scores apart.",
+    "W-RARE-WINS": 'More queries, before the FAIL is read as "nothing there".',
+    "W-SCORE-PRECISION": "Expect other numbers from tools that compare scores in single precision.",
+    "W-SCORES-ASCEND": (
+        "Say `--score-order ascending` if smaller is better, `--score-order descending` if not."
+    ),
+    "W-SELF-MATCHES": (
+        "Decide with `--keep-self` or `--drop-self`, the same for all systems compared."
+    ),
+    "W-SMALL-N": "More queries: the difference to null A is smaller than it would be.",
+    "W-SOURCE-GUESSED": "Name the tool with `--from`, if the guess is right.",
+    "W-SPLIT-GUESSED": "Say `--split` if another one was meant.",
+    "W-STRATA-MERGED": (
+        "Nothing, or coarser strata of your own: a permutation inside few queries leaves many"
+        " in place."
+    ),
+    "W-TAU-AUTO": "For a claim, name the threshold before benchmarking: `--tau 0.05`.",
+    "W-TIES": "Let the system break ties, or read the score as the range that the message gives.",
+    "W-UNEQUAL-QUERIES": "Find out why; they count as 0 for the system that lacks them.",
+    "W-UNJUDGED": "Check that the run and the qrels are of the same version of the corpus.",
+    "W-UNREACHABLE": "Take another measure or benchmark: here no system can pass.",
+}
+
 #: Warnings that qualify the verdict. All others are about an input, and ``--strict`` refuses it.
 ON_VERDICTS = frozenset(
     {

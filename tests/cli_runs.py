@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import subprocess
 import sys
@@ -32,11 +33,17 @@ def in_subprocess(
     return subprocess.run(launcher(command, *arguments), **settings)
 
 
+def runner() -> CliRunner:
+    """Return a runner that keeps the two streams apart; click before 8.2 has to be told."""
+    apart = "mix_stderr" in inspect.signature(CliRunner.__init__).parameters
+    return CliRunner(**({"mix_stderr": False} if apart else {}))  # type: ignore[arg-type]
+
+
 def call(command: str, *arguments: str | Path, **settings: Any) -> Result:
     """Run a command in this process."""
     module = command.replace("-", "_")
     main = import_module(f"falsify_adapters.cli.{module}").main
-    return CliRunner().invoke(main, [str(argument) for argument in arguments], **settings)
+    return runner().invoke(main, [str(argument) for argument in arguments], **settings)
 
 
 def report(command: str, *arguments: str | Path, status: int | None = None) -> dict[str, Any]:

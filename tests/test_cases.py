@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from falsify_adapters.chunks import best_chunks
 from falsify_adapters.cli.ir import main as falsify_ir
@@ -20,6 +19,7 @@ from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.gate import run_gate
 from falsify_adapters.measures import parse_measure, query_scores
 from falsify_adapters.readers import read_exclusions, read_qrels, read_run
+from tests.cli_runs import runner
 
 CASES = Path(__file__).parent / "data" / "cases"
 
@@ -218,7 +218,7 @@ def test_case_by_the_command(variant: Variant) -> None:
         arguments += ["--chunks", CHUNKS[variant.key]]
     for path in variant.files("excluded"):
         arguments += ["--exclude", str(path)]
-    result = CliRunner().invoke(falsify_ir, arguments)
+    result = runner().invoke(falsify_ir, arguments)
     assert "Traceback" not in result.output
     document = json.loads(result.stdout)
     if variant.key in REFUSALS:
@@ -244,7 +244,7 @@ def test_strict_refuses_what_has_a_warning(variant: Variant) -> None:
         return
     run_path, qrels_path = run_and_qrels(variant)
     arguments = [str(qrels_path), str(run_path), "--strict", "--corpus-size", "1000"]
-    result = CliRunner().invoke(falsify_ir, [*arguments, "--n-boot", "200", "--n-trials", "100"])
+    result = runner().invoke(falsify_ir, [*arguments, "--n-boot", "200", "--n-trials", "100"])
     assert result.exit_code == 2
     assert NOTES[variant.key][0] in result.stderr
 

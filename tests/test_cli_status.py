@@ -7,7 +7,6 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from falsify_adapters import __version__
 from falsify_adapters.cli.command import exit_status
@@ -15,7 +14,7 @@ from falsify_adapters.errors import InputError
 from falsify_adapters.notes import CODES
 from falsify_adapters.report.averages import MacroAverage
 from falsify_adapters.report.outcome import Outcome, Refusal, Skip
-from tests.cli_runs import ROOT, call, in_subprocess, report, write_qrels, write_run
+from tests.cli_runs import ROOT, call, in_subprocess, report, runner, write_qrels, write_run
 from tests.report_factory import gate_report
 
 COMMANDS = ("beir", "ir", "main")
@@ -210,8 +209,7 @@ def test_commands_can_be_called_from_other_click_programs(files: Path) -> None:
     from falsify_adapters.cli.ir import main
 
     arguments = [str(files / "qrels.trec"), str(files / "blind.trec"), "--quiet"]
-    runner = CliRunner()
-    assert runner.invoke(main, arguments, standalone_mode=False).return_value == 1
+    assert runner().invoke(main, arguments, standalone_mode=False).return_value == 1
 
 
 def test_a_real_process_has_the_same_status(files: Path) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from falsify_adapters.cli.beir import main
 from falsify_adapters.cli.options import option_names
 from falsify_adapters.config import read_config
 from falsify_adapters.errors import UsageError
+from tests.cli_runs import runner
 
 EXAMPLES = sorted((Path(__file__).parents[1] / "configs").glob("*.toml"))
 KEYS = {"dataset", "tau", "n_boot", "quiet", "measure"}
@@ -67,7 +67,7 @@ def test_the_examples_run(path: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     fast = ["--n-boot", "200", "--n-trials", "200"]
-    result = CliRunner().invoke(main, ["--config", str(path), *fast])
+    result = runner().invoke(main, ["--config", str(path), *fast])
     assert result.exit_code in (0, 1, 3), result.output
     assert "BM25" in result.output or "bm25" in result.output
     for key in ("json", "markdown"):

@@ -25,6 +25,7 @@ from falsify_adapters.adapters.beir import open_dataset, open_datasets
 from falsify_adapters.data.table import BeirEntry, find_entry
 from falsify_adapters.download import fetch, is_dataset
 from falsify_adapters.errors import InputError, UsageError
+from tests.cli_runs import runner
 
 Respond = Callable[[BaseHTTPRequestHandler], None]
 
@@ -458,14 +459,12 @@ def test_a_progress_bar_counts_the_bytes(
 def test_the_command_downloads_and_takes_another_md5_only_when_told(
     server: Server, tmp_path: Path
 ) -> None:
-    from click.testing import CliRunner
-
     from falsify_adapters.cli.beir import main
 
     options = ["-d", "nfcorpus", "--base-url", server.url, "--data-dir", str(tmp_path / "data")]
-    refused = CliRunner().invoke(main, [*options, "--json", "-"])
+    refused = runner().invoke(main, [*options, "--json", "-"])
     assert refused.exit_code == 2
     assert "--no-verify" in refused.stderr
-    graded = CliRunner().invoke(main, [*options, "--json", "-", "--no-verify"])
+    graded = runner().invoke(main, [*options, "--json", "-", "--no-verify"])
     assert graded.exit_code in (0, 1, 3), graded.stderr
     assert '"corpus_size": 2' in graded.stdout

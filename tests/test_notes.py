@@ -10,10 +10,12 @@ import pytest
 
 import falsify_adapters
 from falsify_adapters.errors import InputError
-from falsify_adapters.notes import CODES, ON_VERDICTS, Note, refuse_notes, some
+from falsify_adapters.notes import CODES, ON_VERDICTS, REMEDIES, Note, refuse_notes, some
 
 PACKAGE = Path(falsify_adapters.__file__).parent
 PAGE = PACKAGE.parent / "docs" / "warnings.md"
+#: A page of the docs, which a terminal could not open.
+LINK = re.compile(r" \(see \[[^]]*\]\([^)]*\)\)")
 CODE = re.compile(r"W-[A-Z0-9]+(?:-[A-Z0-9]+)*")
 
 
@@ -40,9 +42,11 @@ def test_the_table_is_in_order_and_says_something() -> None:
     assert set(CODES) >= ON_VERDICTS
 
 
-def test_the_documentation_lists_every_code_with_its_meaning() -> None:
-    rows = re.findall(r"^\| `(W-[A-Z0-9-]+)` \| (.+?) \|", PAGE.read_text(), re.MULTILINE)
-    assert dict(rows) == CODES
+def test_the_documentation_lists_every_code_with_its_meaning_and_remedy() -> None:
+    row = r"^\| `(W-[A-Z0-9-]+)` \| (.+?) \| .+? \| (.+?) \|$"
+    rows = re.findall(row, PAGE.read_text(), re.MULTILINE)
+    assert {code: meaning for code, meaning, _ in rows} == CODES
+    assert {code: LINK.sub("", remedy) for code, _, remedy in rows} == REMEDIES
     assert len(rows) == len(CODES)
 
 

@@ -14,12 +14,12 @@ from jsonschema import Draft202012Validator, ValidationError
 import falsify_adapters
 from falsify_adapters import audit_benchmark
 from falsify_adapters.certificate import Certifier, failed_certificate
-from falsify_adapters.cli.schema import schema_text
 from falsify_adapters.errors import InputError
 from falsify_adapters.report.averages import macro_averages
 from falsify_adapters.report.jsonfile import to_json
 from falsify_adapters.report.models import FolderReport, model_rows
 from falsify_adapters.report.outcome import Outcome, Refusal, Skip
+from falsify_adapters.report.schema import schema_text
 from tests.cli_runs import report, write_qrels, write_run
 from tests.report_factory import gate_report
 

@@ -14,6 +14,7 @@ COMMANDS = (
     "plan",
     "quickstart",
     "lock",
+    "mcp",
     "schema",
     "verify",
     "verify-lock",

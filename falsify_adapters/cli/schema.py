@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from importlib.resources import files
 
 import click
 
 from falsify_adapters.cli.command import Command, write
+from falsify_adapters.report.schema import schema_text
 
 
 @click.command("schema", cls=Command)
@@ -17,8 +17,3 @@ def main() -> None:
     Example: falsify-adapters schema > report.schema.json
     """
     write(sys.stdout, schema_text())
-
-
-def schema_text() -> str:
-    """Return the schema as text."""
-    return (files("falsify_adapters.report") / "schema.json").read_text("utf-8")

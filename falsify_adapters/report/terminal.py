@@ -146,7 +146,7 @@ def _print_group(
         reason = signs.clean(sentence(report.reason))
         head = Text.assemble((signs.clean(report.system), "bold"), ": ", verdict, f". {reason}")
         _print_item(console, head, indent=1)
-        for line in _remarks(report):
+        for line in remarks(report):
             _print_item(console, Text(signs.clean(line)), indent=3)
         if report.curve is not None:
             _print_curve(console, report.curve, signs)
@@ -269,7 +269,7 @@ def _cell(null: NullResult, signs: Signs, *, wide: bool) -> Text:
     return text.append(f"  {interval:>13}" if wide else f"\n{interval}", style="default not bold")
 
 
-def _remarks(report: GateReport) -> Iterator[str]:
+def remarks(report: GateReport) -> Iterator[str]:
     """Say what neither the table nor a warning shows of one system."""
     warned = {note.code for note in report.warnings}
     if report.ceiling is not None and report.ceiling["below"]:
