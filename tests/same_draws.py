@@ -10,7 +10,7 @@ from scipy import stats
 from falsify_adapters.frames import FloatArray
 
 #: How scipy calls a seed: rng from 1.15 on, random_state before.
-SEED = "rng" if "rng" in inspect.signature(stats.bootstrap).parameters else "random_state"
+SCIPY_SEED = "rng" if "rng" in inspect.signature(stats.bootstrap).parameters else "random_state"
 
 
 def assert_same_distribution(ours: FloatArray, theirs: FloatArray) -> None:

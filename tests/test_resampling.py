@@ -18,7 +18,7 @@ from falsify_adapters.resampling import (
     p_value,
 )
 from tests.benchmarks_made import made
-from tests.same_draws import SEED
+from tests.same_draws import SCIPY_SEED
 
 
 def interval(
@@ -85,7 +85,7 @@ def test_scipy_bca_is_in_the_neighbourhood(kind: str) -> None:
     rng = np.random.default_rng(1)
     values = rng.normal(0.3, 0.2, 300) if kind == "normal" else rng.lognormal(-2, 0.5, 300)
     ours = interval(values, values.mean(), n_boot=4000)
-    theirs = stats.bootstrap((values,), np.mean, method="BCa", n_resamples=4000, **{SEED: 2})
+    theirs = stats.bootstrap((values,), np.mean, method="BCa", n_resamples=4000, **{SCIPY_SEED: 2})
     error = values.std() / np.sqrt(len(values))
     assert ours[0] == pytest.approx(theirs.confidence_interval.low, abs=0.25 * error)
     assert ours[1] == pytest.approx(theirs.confidence_interval.high, abs=0.25 * error)

@@ -25,7 +25,7 @@ from falsify_adapters.two_systems import (
 )
 from tests.benchmarks_made import made, ranking
 from tests.gate_cases import evaluation, right_for
-from tests.same_draws import SEED
+from tests.same_draws import SCIPY_SEED
 
 QUICK = GateConfig(n_boot=400, n_trials=100)
 
@@ -94,7 +94,9 @@ def test_the_interval_of_the_difference_is_scipys_studentised_bootstrap() -> Non
     config = GateConfig(n_boot=4000, n_trials=100)
     (found,) = compare_systems(weak, strong, config=config)
     differences = found.per_query["difference"].to_numpy()
-    peer = stats.bootstrap((differences,), np.mean, n_resamples=4000, method="BCa", **{SEED: 1})
+    peer = stats.bootstrap(
+        (differences,), np.mean, n_resamples=4000, method="BCa", **{SCIPY_SEED: 1}
+    )
     low, high = peer.confidence_interval
     width = high - low
     assert found.low == pytest.approx(low, abs=0.08 * width)

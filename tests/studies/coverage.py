@@ -26,7 +26,7 @@ from falsify_adapters.resampling import (
     t_values,
 )
 from falsify_adapters.results import NULLS
-from tests.same_draws import SEED
+from tests.same_draws import SCIPY_SEED
 from tests.studies.simulated import PROCESSES, RARE, Process
 from tests.studies.tables import Table, study
 
@@ -172,7 +172,7 @@ def scipy_intervals(found: Deltas, seed: int) -> list[tuple[np.ndarray, np.ndarr
                 method=method,
                 n_resamples=n_resamples,
                 bootstrap_result=resampled,
-                **{SEED: np.random.default_rng([seed, 7])},
+                **{SCIPY_SEED: np.random.default_rng([seed, 7])},
                 vectorized=True,
                 axis=-1,
                 confidence_level=1 - ALPHA,

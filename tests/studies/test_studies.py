@@ -12,7 +12,7 @@ from scipy import stats
 from falsify_adapters.nulls import CrossMatrix, permuted_gold
 from falsify_adapters.resampling import bootstrap_t, effective_queries, p_value
 from falsify_adapters.results import GateConfig
-from tests.same_draws import SEED
+from tests.same_draws import SCIPY_SEED
 from tests.studies import case_studies, coverage, error_rates, tables, tau_auto, worked_example
 from tests.studies.simulated import GRADED, PROCESSES, RARE, RARE_LOSSES, RARE_WINS, SINGLE, coded
 
@@ -228,7 +228,7 @@ def test_coverage_takes_scipys_intervals_as_they_are() -> None:
         np.mean,
         method="percentile",
         n_resamples=5000,
-        **{SEED: np.random.default_rng(1)},
+        **{SCIPY_SEED: np.random.default_rng(1)},
     ).confidence_interval
     error = values.std() / np.sqrt(50)
     assert [low[2], high[2]] == pytest.approx(list(theirs), abs=0.25 * error)
