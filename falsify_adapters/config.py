@@ -58,7 +58,7 @@ n_boot?
         raise UsageError(
             f"{file.name} is not UTF-8", found=str(error), hint="save it as UTF-8"
         ) from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         raise UsageError(
             f"{file.name} is not TOML",
             found=str(error),

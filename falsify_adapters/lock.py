@@ -95,12 +95,15 @@ def _score_lines(folder: Path, name: str) -> Iterator[str]:
     schema = document.get("schema") if isinstance(document, dict) else None
     if not str(schema).startswith("falsify-adapters/report/"):
         return
-    for one in document["reports"]:
-        if "score" in one:
+    reports = document.get("reports")
+    for one in reports if isinstance(reports, list) else []:
+        # anybody may have written the file: what does not fit has no line
+        if isinstance(one, dict) and isinstance(one.get("score"), float):
             where = "/".join(str(one[k]) for k in ("benchmark", "split") if one.get(k))
-            words = [one.get("verdict") or "", one["system"], "on", where or "benchmark"]
-            said = " ".join(" ".join(words).split())
-            yield f"# {name}: {one['measure']} {one['score']:.4f} {said}"
+            words = [one.get("verdict") or "", one.get("system"), "on", where or "benchmark"]
+            said = " ".join(" ".join(map(str, words)).split())
+            measure = " ".join(str(one.get("measure")).split())
+            yield f"# {name}: {measure} {one['score']:.4f} {said}"
 
 
 def read_lock(path: Path) -> dict[str, Entry]:

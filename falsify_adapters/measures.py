@@ -38,6 +38,8 @@ Measure = Any  # ir_measures.Measure: the package ships without usable types
 
 #: Deeper cutoffs make native code allocate without bound.
 LARGEST_CUTOFF = 1_000_000
+#: Longer texts are no measures.
+LONGEST_MEASURE = 200
 #: Documents sent to ir-measures in one call when it scores hits.
 BATCH_DOCUMENTS = 500_000
 
@@ -319,6 +321,9 @@ def _calculate(
 
 
 def _parse_text(text: str) -> Measure:
+    # the parser builds a syntax tree and evaluates nothing, but a deep tree can exhaust the stack
+    if len(text) > LONGEST_MEASURE:
+        raise _refusal(f"a measure has at most {LONGEST_MEASURE} characters", f"{text[:40]!r}...")
     with warnings.catch_warnings():
         # ir-measures' parser uses ast.Num and its kin, deprecated since Python 3.8
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -21,9 +21,13 @@ HOMES = {
     "jinja2": ("report/",),
     "matplotlib": ("report/",),
     "bm25s": ("bm25_index.py",),
+    "mcp": ("mcp_server/",),
 }
 #: Optional libraries, which nothing imports before it needs them.
-LAZY = ("beir", "mteb", "matplotlib", "jinja2", "pyarrow", "lz4", "cbor2", "ranx", "torch")
+LAZY = (
+    *("beir", "mteb", "matplotlib", "jinja2", "pyarrow", "lz4", "cbor2", "ranx", "torch"),
+    *("anyio", "jsonschema", "mcp"),
+)
 
 
 def imports(path: Path, *, top_level: bool = False) -> set[str]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
-import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, Protocol, cast
+from typing import Any, Protocol
 
 from falsify_adapters.bm25_index import Document, fingerprint
 from falsify_adapters.errors import InputError
+from falsify_adapters.readers.source import open_content, open_source
 
 
 class Corpus(Protocol):
@@ -108,8 +107,8 @@ class FolderCorpus:
             where = f"{path.name}, line {number}"
             try:
                 record = json.loads(line)
-            except ValueError as error:
-                raise InputError(f"{where} is not JSON", found=str(error)) from error
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"{where} is not JSON", found=str(error)[:120]) from error
             if not isinstance(record, dict):
                 raise InputError(f"{where} is not a JSON object", found=line[:80].strip())
             yield where, record, _id(record, where)
@@ -218,21 +217,22 @@ def _text(record: Mapping[str, Any], field: str, where: str) -> str:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the non-blank lines of a text file, plain or gzip, with their numbers."""
+    """Yield the non-blank lines of a text file, plain or compressed, with their numbers."""
+    stream, _, _ = open_source(path)
+    with stream:
+        number = 0
+        for chunk in open_content(stream, path.name).chunks():
+            for raw in chunk.split(b"\n")[:-1]:
+                number += 1
+                if raw and not raw.isspace():
+                    yield number, _decoded(raw, f"{path.name}, line {number}")
+
+
+def _decoded(raw: bytes, where: str) -> str:
     try:
-        with _open(path) as file:
-            for number, raw in enumerate(file, start=1):
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8")
-                if not line.isspace():
-                    yield number, line
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise InputError(f"{path.name} cannot be read", found=str(error)) from error
-
-
-def _open(path: Path) -> IO[bytes]:
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    return cast(IO[bytes], gzip.open(path, "rb")) if packed else path.open("rb")
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where} is not valid UTF-8", found=str(error)) from error
 
 
 def _listing(folder: Path) -> str:

@@ -327,7 +327,7 @@ def _indices(value: Any, n: int, where: str) -> frozenset[int]:
     if isinstance(value, str):
         try:
             found = ast.literal_eval(value.strip())
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
             found = None
     numbers = found if isinstance(found, (list, tuple)) else [found]
     whole = [i for i in numbers if isinstance(i, int) and not isinstance(i, bool) and 0 <= i < n]

@@ -85,7 +85,8 @@ def refuse_stored_score(path: str | Path, judged: Mapping[str, Any]) -> None:
     qrels = stored.get("qrels")
     reports = stored.get("reports")
     if isinstance(reports, list) and reports:
-        qrels = reports[0].get("provenance", {}).get("qrels")
+        provenance = reports[0].get("provenance") if isinstance(reports[0], Mapping) else None
+        qrels = provenance.get("qrels") if isinstance(provenance, Mapping) else None
     of_score = qrels if isinstance(qrels, Mapping) else {"name": qrels}
     key = "sha256" if "sha256" in of_score else "name"
     name, here = of_score.get("name"), judged.get("name")
@@ -106,7 +107,7 @@ _BOTH_RUNS = (
 def _json_object(path: str | Path) -> dict[str, Any] | None:
     try:
         found = json.loads(Path(path).read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 

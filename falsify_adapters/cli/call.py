@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
@@ -11,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from falsify_adapters.cli.options import WRITING
+from falsify_adapters.errors import FalsifyError
 
 #: Parameters that name files, folders or data sets.
 PLACES = ("qrels", "runs", "datasets", "benchmarks", "paths", "exclude")
@@ -30,8 +32,6 @@ def describe_call(context: click.Context) -> dict[str, Any]:
         folder is its base name, with as many parent folders as tell two apart; ``inputs``, the
         ``name`` and ``sha256`` (after decompression) of each file among them.
     """
-    from falsify_adapters.readers.source import content_sha256
-
     options: dict[str, Any] = {}
     for parameter in context.command.params:
         name = parameter.name or ""
@@ -43,10 +43,17 @@ def describe_call(context: click.Context) -> dict[str, Any]:
     return {
         "command": context.command.name,
         "options": options,
-        "inputs": [
-            {"name": name, "sha256": content_sha256(place)} for name, place in _files(context)
-        ],
+        "inputs": list(_inputs(context)),
     }
+
+
+def _inputs(context: click.Context) -> Iterator[dict[str, str]]:
+    """Yield name and hash of each file; one that cannot be read is refused when it is graded."""
+    from falsify_adapters.readers.source import content_sha256
+
+    for name, place in _files(context):
+        with contextlib.suppress(FalsifyError):
+            yield {"name": name, "sha256": content_sha256(place)}
 
 
 def _files(context: click.Context) -> Iterator[tuple[str, str]]:

