@@ -4,6 +4,8 @@
 #   make studies   every study of docs/studies.md at full size (about 20 minutes on two cores)
 #   make dist-test   build wheel and sdist, try them in an empty environment
 #   make browser-test   the HTML page in Chromium (installs what is missing)
+#   make lowest-test   the tests on the oldest versions that pyproject.toml allows (TESTS=... fewer)
+#   make audit   known vulnerabilities of what is installed (asks a service on the internet)
 # Another interpreter: make test PYTHON=python3.12
 
 # the first interpreter of a version that fits
@@ -15,10 +17,11 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format types imports tests dist-test browser-test studies clean
+.PHONY: help demo test check lint format types imports tests dist-test browser-test lowest-test \
+  audit studies clean
 
 help:
-	@sed -n '2,7p' Makefile | cut -c 3-
+	@sed -n '2,9p' Makefile | cut -c 3-
 
 $(VENV)/.created:
 	@test -n '$(PYTHON)' || { echo 'Python 3.11, 3.12 or 3.13 is needed' >&2; exit 1; }
@@ -69,9 +72,40 @@ dist-test: $(VENV)/.created
 browser-test: $(VENV)/.installed-test
 	PYTHON=$(BIN)/python tests/browser/run.sh
 
+# mteb-core and beir bring newer versions of what the base depends on, so they stay out; the tools
+# are the newest that go with the oldest of the rest
+LOWEST := $(VENV)-lowest
+UV = VIRTUAL_ENV=$(LOWEST) $(BIN)/uv pip
+TOOLS := pytest hypothesis jsonschema pyyaml import-linter falsify-eval==0.2.0 joblib statsmodels \
+  requests tqdm
+
+$(LOWEST)/.installed: $(VENV)/.created pyproject.toml
+	$(PIP) install 'uv>=0.5'
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(LOWEST)
+	$(UV) compile --quiet --resolution lowest-direct --no-header --no-annotate pyproject.toml \
+	  $(foreach extra,lz4 mcp notebooks parquet report text,--extra $(extra)) \
+	  --output-file $(LOWEST)/lowest.txt
+	$(UV) install --quiet --requirement $(LOWEST)/lowest.txt
+	$(UV) install --quiet --constraint $(LOWEST)/lowest.txt $(TOOLS)
+	$(UV) install --quiet --no-deps 'beir>=2.2'
+	@touch $@
+
+# matplotlib 3.8 calls a newer pyparsing by old names
+lowest-test: $(LOWEST)/.installed
+	$(LOWEST)/bin/python -m pytest -p no:cacheprovider \
+	  -W ignore::pyparsing.warnings.PyparsingDeprecationWarning $(TESTS)
+
+# --strict: a package that the service does not know is an error, not a line in a table
+AUDIT_SERVICE ?= pypi
+audit: $(VENV)/.installed-test
+	$(PIP) install 'pip-audit>=2.7'
+	$(BIN)/python -m pip freeze --exclude-editable > $(VENV)/audit.txt
+	$(BIN)/pip-audit --strict --no-deps --disable-pip --vulnerability-service $(AUDIT_SERVICE) \
+	  --requirement $(VENV)/audit.txt
+
 # the studies count on one thread per process
 studies: $(VENV)/.installed-test
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies --full
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -12,6 +12,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from falsify_adapters.paired import LARGEST_EXACT, cohens_d, holm, sign_flip_test
+from tests.same_draws import SCIPY_SEED
 
 DIFFERENCES = st.lists(
     st.one_of(st.integers(-1000, 1000).map(lambda k: k / 1000), st.sampled_from([0.0, 0.5, -0.5])),
@@ -47,7 +48,7 @@ def test_many_differences_are_sampled_and_agree_with_scipy() -> None:
     values = np.random.default_rng(0).normal(0.25, 1, size=60)
     found = sign_flip_test(values, n_flips=20_000, seed=1)
     peer = stats.permutation_test(
-        (values,), np.mean, permutation_type="samples", n_resamples=20_000, rng=2
+        (values,), np.mean, permutation_type="samples", n_resamples=20_000, **{SCIPY_SEED: 2}
     )
     assert not found.exact
     noise = np.sqrt(2 * peer.pvalue * (1 - peer.pvalue) / 20_000)

@@ -83,7 +83,7 @@ def test_the_figures_are_those_of_two_gates() -> None:
         permutation_type="samples",
         n_resamples=20_000,
         vectorized=False,
-        rng=0,
+        **{SCIPY_SEED: 0},
     )
     noise = np.sqrt(2 * peer.pvalue * (1 - peer.pvalue) / 10_000)
     assert found.p_value == pytest.approx(peer.pvalue, abs=4 * noise + 1e-4)
