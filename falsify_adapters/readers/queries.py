@@ -120,7 +120,10 @@ def read_names(source: Source) -> dict[str, str]:
     delimiter = None
     for number, (where, line) in enumerate(_lines(source, label)):
         delimiter = delimiter or ("\t" if "\t" in line else ",")
-        fields = [part.strip() for part in next(csv.reader([line], delimiter=delimiter))]
+        try:
+            fields = [part.strip() for part in next(csv.reader([line], delimiter=delimiter))]
+        except csv.Error as error:  # a field of more than 128 KiB
+            raise InputError(f"{where} cannot be read", found=str(error)) from None
         if number == 0 and fields[0].lower() in ID_NAMES:
             continue
         if len(fields) != 2 or not all(fields):

@@ -174,7 +174,7 @@ class Content:
             try:
                 block = plain.read(1 << 20)
                 if total == 0 and self.compression == _compression(block) == "lz4":
-                    plain = _from_ranx(self._rest_of(block, plain), self.label)
+                    plain = self._from_ranx(block, plain)
                     block = plain.read(1 << 20)
             except EOFError:
                 raise InputError(
@@ -198,13 +198,18 @@ class Content:
             yield block
 
     def _rest_of(self, block: bytes, plain: BinaryIO) -> bytes:
-        """Return the inner one of two compressed files, which is held in memory."""
+        """Return the inner one of two compressed files."""
         parts, total = [block], len(block)
         while more := plain.read(1 << 20):
             total += len(more)
             _check_ratio(total, self._raw.position, self.label)
             parts.append(more)
         return b"".join(parts)
+
+    def _from_ranx(self, block: bytes, plain: BinaryIO) -> BinaryIO:
+        inner = self._rest_of(block, plain)
+        most = min(LARGEST_WHOLE, RATIO_FREE + LARGEST_RATIO * self._raw.position)
+        return _from_ranx(inner, self.label, most)
 
     def _refuse_foreign(self, start: bytes) -> None:
         for magic, (what, hint) in _FOREIGN.items():
@@ -399,8 +404,11 @@ def _decompressed(stream: io.BufferedReader, compression: str | None, label: str
     return stream
 
 
-def _from_ranx(packed: bytes, label: str) -> BinaryIO:
-    """Turn what ranx keeps in lz4 inside lz4, a dict of dict in CBOR, into JSON."""
+def _from_ranx(packed: bytes, label: str, most: int) -> BinaryIO:
+    """Turn what ranx keeps in lz4 inside lz4, a dict of dict in CBOR, into JSON.
+
+    `most` is how many bytes of CBOR are taken.
+    """
     import lz4.frame
 
     try:
@@ -411,11 +419,12 @@ def _from_ranx(packed: bytes, label: str) -> BinaryIO:
             hint="pip install 'falsify-adapters[lz4]', or save it as JSON",
         ) from None
     # one byte more than is allowed shows that there is more
-    most = min(LARGEST_WHOLE, RATIO_FREE + LARGEST_RATIO * len(packed))
     data = lz4.frame.LZ4FrameDecompressor().decompress(packed, max_length=most + 1)
     if len(data) > most:
-        _check_ratio(len(data), len(packed), label)
-        raise InputError(f"{label} is too large to be read as a whole")
+        raise InputError(
+            f"{label} expands more than {LARGEST_RATIO}-fold",
+            hint="no ranking does: is the file damaged or made to fill the memory?",
+        )
     try:
         run = cbor2.loads(data)
         if not isinstance(run, dict):
