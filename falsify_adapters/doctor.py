@@ -9,6 +9,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Literal
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
 
 from falsify_adapters.errors import FalsifyError
 
@@ -91,6 +92,19 @@ def _packages() -> Iterator[Check]:
             yield _package(needed)
 
 
+def _wanted_by_extras() -> dict[str, SpecifierSet]:
+    """Return which versions the extras ask for, by package; nothing when run from source."""
+    try:
+        parsed = [_parsed(line) for line in requires("falsify-adapters") or []]
+    except PackageNotFoundError:
+        return {}
+    return {
+        one.name: one.specifier
+        for one in parsed
+        if one is not None and one.marker is not None and "extra" in str(one.marker)
+    }
+
+
 def _parsed(line: str) -> Requirement | None:
     try:
         return Requirement(line)
@@ -117,10 +131,22 @@ def _version(package: str) -> str | None:
 
 
 def _extras() -> Iterator[Check]:
+    specifiers = _wanted_by_extras()
     for extra, packages, purpose in EXTRAS:
-        found = {name: _version(name) for name in packages}
-        here = [f"{name} {number}" for name, number in found.items() if number]
-        if here:
+        found = {name: number for name in packages if (number := _version(name))}
+        here = [f"{name} {number}" for name, number in found.items()]
+        old = [
+            f"{name} {number} does not fit {specifiers[name]}"
+            for name, number in found.items()
+            if name in specifiers and not specifiers[name].contains(number, prereleases=True)
+        ]
+        if old:
+            yield Check(
+                "problem",
+                f"{', '.join(old)}: {purpose}",
+                f"pip install --upgrade 'falsify-adapters[{extra}]'",
+            )
+        elif here:
             yield Check("ok", f"{', '.join(here)}: {purpose}")
         else:
             yield Check(

@@ -66,7 +66,7 @@ def test_each_absent_part_names_its_extra(
     versions(monkeypatch, {})
     result = call("doctor")
     assert result.exit_code == 0
-    for extra in ("beir", "lz4", "mteb-core", "parquet", "report"):
+    for extra in ("beir", "lz4", "mcp", "mteb-core", "parquet", "report"):
         assert f"pip install 'falsify-adapters[{extra}]'" in result.stdout
 
 
@@ -84,6 +84,20 @@ def test_old_missing_and_clashing_packages_are_problems(
     assert "pip install 'pooch>=1.8'" in result.stdout
     assert "mteb and mteb-core are both installed" in result.stdout
     assert "lz4" not in result.stdout
+
+
+def test_an_optional_part_that_is_too_old_is_a_problem(
+    verdicts: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known(monkeypatch, verdicts)
+    versions(monkeypatch, {"falsify-adapters": "1", "mcp": "1.30.0", "pyarrow": "16.1"})
+    lines = ['mcp<3,>=2.0; extra == "mcp"', 'pyarrow>=16; extra == "parquet"']
+    monkeypatch.setattr(doctor, "requires", lambda _: lines)
+    result = call("doctor")
+    assert result.exit_code == 1
+    assert "mcp 1.30.0 does not fit <3,>=2.0" in result.stdout
+    assert "pip install --upgrade 'falsify-adapters[mcp]'" in result.stdout
+    assert "ok      pyarrow 16.1" in result.stdout
 
 
 def test_a_sample_that_cannot_be_read_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 from jsonschema import Draft202012Validator
 
-from falsify_adapters import Evaluation, GateConfig, audit_benchmark, run_gate
+from falsify_adapters import Evaluation, GateConfig, audit_benchmark, load_beir, run_gate
 from falsify_adapters.certificate import Certifier
 from falsify_adapters.errors import FalsifyError, InputError, MissingExtraError, UsageError
 from falsify_adapters.mcp_server.limits import MIB, Limits
@@ -551,3 +551,27 @@ def test_a_missing_extra_is_named(found: str | None, monkeypatch: pytest.MonkeyP
     result = call("mcp")
     assert result.exit_code == 2
     assert "falsify-adapters[mcp]" in result.stderr
+
+
+def test_the_page_about_it_says_what_is_there(folder: Path) -> None:
+    page = (ROOT / "docs" / "mcp.md").read_text("utf-8")
+    for name in INPUTS:
+        assert f"| `{name}` |" in page
+    limits = Limits()
+    assert f"{limits.seconds:g} seconds" in page
+    assert f"{limits.inline_bytes // MIB} MiB of JSON" in page
+    assert f"{limits.file_bytes // MIB} MiB as it lies on disk" in page
+    assert f"{limits.memory_bytes // MIB >> 10} GiB of address space" in page
+    assert f"| {limits.measures}; {limits.reports}, the others are counted |" in page
+    config, given = (json.loads(text) for text in re.findall(r"```json\n(.*?)```", page, re.DOTALL))
+    assert config["mcpServers"]["falsify"]["args"][:2] == ["mcp", "--root"]
+    sample = load_beir("sample", offline=True)
+    frame = sample.run.astype({"query_id": str, "doc_id": str})
+    lines = [f"{r.query_id} Q0 {r.doc_id} 1 {r.score!r} bm25\n" for r in frame.itertuples()]
+    judged = sample.qrels.astype({"query_id": str, "doc_id": str})
+    rows = [f"{r.query_id} 0 {r.doc_id} {r.relevance}\n" for r in judged.itertuples()]
+    (folder / "runs" / "bm25.trec").write_text("".join(lines))
+    (folder / "sample.trec").write_text("".join(rows))
+    text, _ = here("grade_retrieval", folder, **given | {"qrels": "sample.trec"})
+    (shown,) = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    assert text.startswith(shown)
