@@ -75,6 +75,7 @@ browser-test: $(VENV)/.installed-test
 # mteb-core and beir bring newer versions of what the base depends on, so they stay out; the tools
 # are the newest that go with the oldest of the rest
 LOWEST := $(VENV)-lowest
+EXTRAS ?= lz4 mcp notebooks parquet report text
 UV = VIRTUAL_ENV=$(LOWEST) $(BIN)/uv pip
 TOOLS := pytest hypothesis jsonschema pyyaml import-linter falsify-eval==0.2.0 joblib statsmodels \
   requests tqdm
@@ -83,7 +84,7 @@ $(LOWEST)/.installed: $(VENV)/.created pyproject.toml
 	$(PIP) install 'uv>=0.5'
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(LOWEST)
 	$(UV) compile --quiet --resolution lowest-direct --no-header --no-annotate pyproject.toml \
-	  $(foreach extra,lz4 mcp notebooks parquet report text,--extra $(extra)) \
+	  $(EXTRAS:%=--extra %) \
 	  --output-file $(LOWEST)/lowest.txt
 	$(UV) install --quiet --requirement $(LOWEST)/lowest.txt
 	$(UV) install --quiet --constraint $(LOWEST)/lowest.txt $(TOOLS)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 #: What no base installation may bring.
-OPTIONAL = ("torch", "beir", "mteb", "jinja2", "matplotlib", "pyarrow", "lz4", "pytest")
+OPTIONAL = ("torch", "beir", "mteb", "jinja2", "matplotlib", "pyarrow", "lz4", "mcp", "pytest")
 IN_WHEEL = (
     "falsify_adapters/report/schema.json",
     "falsify_adapters/report/templates/page.html",
@@ -143,6 +143,7 @@ def extras_are_named(bin_folder: Path, work: Path) -> None:
         "report": ("falsify-ir", "quick/qrels.trec", "quick/bm25.trec", *size, "--html", "x.html"),
         "lz4": ("falsify-ir", "quick/qrels.trec", "run.lz4", *size),
         "parquet": ("falsify-ir", "quick/qrels.trec", "run.parquet", *size),
+        "mcp": ("falsify-adapters", "mcp"),
         "mteb-core": ("falsify-mteb", "results", "--download"),
     }
     for extra, (command, *arguments) in tries.items():
