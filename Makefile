@@ -3,6 +3,7 @@
 #   make test   lint, types, import rules, all tests
 #   make studies   every study of docs/studies.md at full size (about 20 minutes on two cores)
 #   make dist-test   build wheel and sdist, try them in an empty environment
+#   make docs   the documentation as a site, in site/index.html
 #   make browser-test   the HTML page in Chromium (installs what is missing)
 # Another interpreter: make test PYTHON=python3.12
 
@@ -15,10 +16,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format types imports tests dist-test browser-test studies clean
+.PHONY: help demo test check lint format types imports tests dist-test browser-test docs studies clean
 
 help:
-	@sed -n '2,7p' Makefile | cut -c 3-
+	@sed -n '2,8p' Makefile | cut -c 3-
 
 $(VENV)/.created:
 	@test -n '$(PYTHON)' || { echo 'Python 3.11, 3.12 or 3.13 is needed' >&2; exit 1; }
@@ -66,6 +67,13 @@ dist-test: $(VENV)/.created
 	$(PIP) install 'build>=1.2'
 	$(BIN)/python tests/dist_check.py
 
+# a warning is an error: a page outside the navigation, a link to nowhere, a broken docstring
+docs: $(VENV)/.created pyproject.toml
+	$(PIP) install --editable '.[docs]'
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --fresh-env -c docs . site
+	$(BIN)/python tests/site_check.py site
+	@echo 'site/index.html'
+
 browser-test: $(VENV)/.installed-test
 	PYTHON=$(BIN)/python tests/browser/run.sh
 
@@ -74,4 +82,4 @@ studies: $(VENV)/.installed-test
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies --full
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
