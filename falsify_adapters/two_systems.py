@@ -23,7 +23,7 @@ from falsify_adapters.gate.warnings import degenerate_benchmark
 from falsify_adapters.measures import Measure, parse_measure
 from falsify_adapters.notes import Note, some
 from falsify_adapters.paired import cohens_d, holm, sign_flip_test
-from falsify_adapters.provenance import one_blas_thread
+from falsify_adapters.provenance import one_blas_thread, with_frames
 from falsify_adapters.resampling import BOUNDED_DIFFERENCE, ROUNDING, bootstrap_t
 from falsify_adapters.results import NULLS, GateConfig, plain
 
@@ -96,6 +96,8 @@ class Comparison:
         See :data:`MEANINGS`.
     reason : str
         One sentence that says why.
+    settings, provenance : mapping
+        Those of the gate; and of the qrels and both runs, their files and frames.
     per_query : DataFrame
         ``query_id, baseline, candidate, difference``.
     """
@@ -129,6 +131,7 @@ class Comparison:
     reason: str
     warnings: tuple[Note, ...]
     settings: Mapping[str, Any] = field(repr=False)
+    provenance: Mapping[str, Any] = field(repr=False)
     per_query: pd.DataFrame = field(repr=False, compare=False)
     kind: Literal["comparison"] = "comparison"
     role: Literal["comparison"] = "comparison"
@@ -331,6 +334,7 @@ class _Pair:
             reason=reason,
             warnings=tuple(notes),
             settings=asdict(self.config),
+            provenance=self._provenance(),
             per_query=pd.DataFrame(
                 {
                     "query_id": known.query_ids,
@@ -340,6 +344,16 @@ class _Pair:
                 }
             ),
         )
+
+    def _provenance(self) -> dict[str, Any]:
+        """Say where both runs come from; what else is known of the benchmark, once."""
+        runs = {"baseline": self.baseline, "candidate": self.candidate}
+        files = {
+            name: one.provenance["run"] for name, one in runs.items() if "run" in one.provenance
+        }
+        shared = {key: value for key, value in self.candidate.provenance.items() if key != "run"}
+        frames = {name: one.run for name, one in runs.items()}
+        return with_frames({**shared, **files}, qrels=self.candidate.qrels, **frames)
 
     def _beyond(self) -> dict[str, Beyond]:
         old, new = self.old, self.new

@@ -97,9 +97,8 @@ def _rows(report: GateReport, x: Callable[[float], str], top: int) -> list[str]:
         rows.append(f'<text x="{LEFT - 24}" y="{y + 4}">{name}</text>')
         rows.append(f'<line class="{kind}" {line}/>')
         rows.append(f'<circle class="{kind}" cx="{x(null.delta)}" cy="{y}" r="3.5"/>')
-        rows.append(
-            f'<text x="{float(x(max(null.high, report.tau))) + 8:.1f}" y="{y + 4}">{number(null.delta)}</text>'
-        )
+        at = float(x(max(null.high, report.tau))) + 8
+        rows.append(f'<text x="{at:.1f}" y="{y + 4}">{number(null.delta)}</text>')
     return rows
 
 

@@ -96,8 +96,8 @@ def test_inputs_are_hashed_after_decompression_and_named_without_path(tmp_path: 
             "n_trials": 160,
         },
         "inputs": [
-            {"name": "gold.trec", "sha256": sha256(qrels.read_bytes())},
-            {"name": "mine.trec.gz", "sha256": sha256(run.read_bytes())},
+            {"option": "qrels", "name": "gold.trec", "sha256": sha256(qrels.read_bytes())},
+            {"option": "runs", "name": "mine.trec.gz", "sha256": sha256(run.read_bytes())},
         ],
     }
     assert str(tmp_path) not in json.dumps(document)

@@ -67,7 +67,8 @@ def report_of_sample() -> dict[str, Any]:
 
 
 def test_averages_models_and_folders_fit() -> None:
-    frames = {"frames": {"qrels": {"sha256": "0" * 64, "rows": 1, "queries": 1}}}
+    frame = {"sha256": "0" * 64, "rows": 1, "queries": 1}
+    frames = {"frames": {"run": frame, "qrels": frame}}
     parts = [gate_report(subset=name, task="T", provenance=frames) for name in ("a", "b")]
     models = model_rows(parts, lambda _task: ("test",), by_measure=True)
     folder = FolderReport({"results": 2}, {"empty": 1}, {"empty": "a.json"})

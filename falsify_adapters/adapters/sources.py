@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any
 
 from falsify_adapters.adapters import (
@@ -153,7 +154,7 @@ def load(
     evaluation = chosen.evaluate(*files, **joining)
     notes = evaluation.notes
     if source is None:
-        said = f"{records.label} was taken for {name}: {chosen.title}"
+        said = f"{PurePath(records.label).name} was taken for {name}: {chosen.title}"
         notes = (Note("W-SOURCE-GUESSED", said), *notes)
     return replace(evaluation, notes=notes, provenance={**evaluation.provenance, "source": name})
 

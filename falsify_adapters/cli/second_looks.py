@@ -64,6 +64,7 @@ class SecondLooks:
                         self._config,
                         judge=Path(path).name,
                         notes=file.notes,
+                        provenance=file.provenance,
                     )
                     self._session.add_beside(report, report.system)
 
