@@ -104,9 +104,8 @@ def test_every_kind_of_report_that_the_package_has_is_in_the_schema() -> None:
         for source in sources
         for kind in re.findall(r'^    kind: Literal\["(\w+)"\] = ', source, re.MULTILINE)
     }
-    # a reproduction stands inside the gate report whose score it recomputes
     kinds = SCHEMA["$defs"]["report"]["properties"]["kind"]["enum"]
-    assert declared - {"reproduction"} == set(kinds)
+    assert declared == set(kinds)
 
 
 @pytest.mark.parametrize(

@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from falsify_adapters.cli.options import WRITING
 from falsify_adapters.errors import UsageError
+
+if TYPE_CHECKING:
+    from falsify_adapters.report.outcome import Outcome
 
 #: Parameters that name files, folders or data sets; some also take a word or a number instead.
 PLACES = (
@@ -60,6 +64,35 @@ def describe_call(context: click.Context) -> dict[str, Any]:
             if Path(place).is_file() and os.access(place, os.R_OK)
         ],
     }
+
+
+def drop_paths(outcome: Outcome, context: click.Context) -> None:
+    """Call the places of refusals, and of what was left out, as the rest of the report does."""
+    short = {
+        place: label
+        for of_name in _labels_by_name(_spelled_out(context)).values()
+        for place, label in of_name.items()
+        if place != label
+    }
+
+    def shortened(text: str) -> str:
+        for place in sorted(short, key=len, reverse=True):
+            text = text.replace(place, short[place])
+        return text
+
+    outcome.errors = [
+        replace(
+            refusal,
+            input=shortened(refusal.input),
+            error=type(refusal.error)(
+                shortened(refusal.error.lacks),
+                found=refusal.error.found and shortened(refusal.error.found),
+                hint=refusal.error.hint and shortened(refusal.error.hint),
+            ),
+        )
+        for refusal in outcome.errors
+    ]
+    outcome.skipped = [replace(skip, input=shortened(skip.input)) for skip in outcome.skipped]
 
 
 def _spelled_out(context: click.Context) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from falsify_adapters.cli.call import describe_call
+from falsify_adapters.cli.call import describe_call, drop_paths
 from falsify_adapters.cli.command import complain, exit_status, write
 from falsify_adapters.cli.options import was_chosen
 from falsify_adapters.cli.targets import check_targets
@@ -290,6 +290,7 @@ def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) ->
     session.outcome.call = describe_call(context)
     with quietly(session.quiet), session.attempt(COMMAND_LINE):
         grade(session)
+    drop_paths(session.outcome, context)
     return session.finish()
 
 

@@ -6,7 +6,7 @@ Clusters, blocks and strata; two systems; grades; other judgements.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,12 +35,15 @@ class Sheet:
         Cells; a line end in a cell is where it may break.
     below : tuple of str
         Sentences.
+    made : tuple of tuple of str and mapping
+        What each part was made with, after its name: settings, and where the inputs come from.
     """
 
     heading: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     below: tuple[str, ...]
+    made: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
 
 def sheets(outcome: Outcome) -> Iterator[Sheet]:
@@ -105,6 +108,7 @@ def _comparisons(group: Sequence[Comparison]) -> Sheet:
             for c in group
         ),
         tuple(below),
+        tuple((c.candidate, _made(c)) for c in group),
     )
 
 
@@ -148,6 +152,7 @@ def _grades(table: GradeTable) -> Sheet:
             "Lower grades count as not relevant; queries is how many still have a relevant"
             " document, the others count 0.",
         ),
+        ((table.system, _made(table)),),
     )
 
 
@@ -174,7 +179,12 @@ def _judgements(group: Sequence[SecondJudgement]) -> Sheet:
             for j in group
         ),
         tuple(below),
+        tuple((f"{j.system}, {j.judge}", _made(j)) for j in group),
     )
+
+
+def _made(report: Any) -> dict[str, Any]:
+    return {"settings": report.settings, **report.provenance}
 
 
 def _notes(group: Sequence[Any]) -> list[Any]:

@@ -85,11 +85,14 @@ def to_html(outcome: Outcome) -> str:
         matrix=_Matrix(groups) if len(groups) > 1 else None,
         averages=[r for r in outcome.reports if isinstance(r, MacroAverage)],
         others=[
-            _other(r)
+            (_other(r), list(_flat(getattr(r, "provenance", {}))))
             for r in outcome.reports
             if not isinstance(r, (GateReport, MacroAverage)) and r.kind not in IN_SHEETS
         ],
-        sheets=list(sheets(outcome)),
+        sheets=[
+            (sheet, [(name, list(_flat(facts))) for name, facts in sheet.made])
+            for sheet in sheets(outcome)
+        ],
         errors=outcome.errors,
         skipped=outcome.skipped,
         settings=_shared_settings(reports),

@@ -42,7 +42,7 @@ class Refusal:
     Parameters
     ----------
     input : str
-        The input's name, as the user gave it.
+        The input's name, as the user gave it; without its path in what a command writes.
     error : FalsifyError
         Why.
     """
