@@ -121,7 +121,7 @@ def test_after_a_refusal_the_other_inputs_are_graded(files: Path) -> None:
     paths = [files / name for name in ("nowhere.trec", "good.trec", "broken.trec", "blind.trec")]
     document = report("ir", files / "qrels.trec", *paths, "--corpus-size", "1000", status=2)
     assert [r["system"] for r in document["reports"]] == ["good", "blind"]
-    assert [e["input"] for e in document["errors"]] == [str(paths[0]), str(paths[2])]
+    assert [e["input"] for e in document["errors"]] == [paths[0].name, paths[2].name]
     for error in document["errors"]:
         assert error["kind"] == "InputError"
         assert error["lacks"]

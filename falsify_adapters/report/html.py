@@ -94,6 +94,7 @@ def to_html(outcome: Outcome) -> str:
             for sheet in sheets(outcome)
         ],
         errors=outcome.errors,
+        plan=outcome.plan_said(),
         skipped=outcome.skipped,
         settings=_shared_settings(reports),
         version=__version__,

@@ -124,6 +124,7 @@ def to_terminal(
             _print_sheet(console, sheet, signs)
         if outcome.audits():
             _print_audits(console, outcome.audits(), signs)
+        _print_plan(console, outcome, signs)
         for skip in outcome.skipped:
             _print_item(console, Text(signs.clean(f"left out {skip.input}: {skip.reason}")))
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
@@ -155,6 +156,15 @@ def _print_group(
         text = Text.assemble((note.code, "yellow"), f"  {signs.clean(message)}")
         _print_item(console, text, indent=1)
     console.print()
+
+
+def _print_plan(console: Console, outcome: Outcome, signs: Signs) -> None:
+    said = outcome.plan_said()
+    if said is not None:
+        head, departures = said
+        _print_item(console, Text(signs.clean(head), style="bold" if departures else ""))
+        for line in departures:
+            _print_item(console, Text(signs.clean(line)), indent=2)
 
 
 def _print_curve(console: Console, curve: pd.DataFrame, signs: Signs) -> None:
