@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import falsify_adapters
 from tests.adapters.test_sources import pyterrier_frames
@@ -143,3 +145,19 @@ def test_blocks_that_do_not_run_are_counted() -> None:
     assert COMMANDS
     assert SNIPPETS
     assert PICTURES
+
+
+def test_the_citation_is_of_this_version_and_says_what_it_must() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert citation["cff-version"] == "1.2.0"
+    assert citation["version"] == falsify_adapters.__version__
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert citation["title"] == project["name"]
+    assert citation["license"] == project["license"]
+    assert citation["authors"] == project["authors"]
+    assert citation["message"]
+
+
+def test_the_changelog_has_this_version() -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    assert re.search(rf"^## {re.escape(falsify_adapters.__version__)}\b", changes, re.MULTILINE)

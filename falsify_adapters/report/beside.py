@@ -86,7 +86,8 @@ def _comparisons(group: Sequence[Comparison]) -> Sheet:
     facts = f"{first.n_queries:,} queries"
     if first.n_units != first.n_queries:
         facts += f" in {first.n_units:,} groups that vary together"
-    below = [f"{c.candidate}: {c.verdict}. {sentence(c.reason)}" for c in group]
+    # the reason starts with a name, which keeps its case
+    below = [f"{c.candidate}: {c.verdict}. {c.reason}." for c in group]
     below += [f"{note.code}  {note.message}" for note in _notes(group)]
     return Sheet(
         f"{_where(first)} · compared with {first.baseline}, which scores"
