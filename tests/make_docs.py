@@ -50,9 +50,8 @@ def commands_page() -> str:
 
 
 def _section(name: str, command: click.Command) -> str:
-    context = click.Context(
-        command, info_name=name, terminal_width=86, max_content_width=86, color=False
-    )
+    width = {"terminal_width": 86, "max_content_width": 86}
+    context = click.Context(command, info_name=name, **{**command.context_settings, **width})
     lines = [line.rstrip() for line in command.get_help(context).splitlines()]
     return "\n".join([f"## {name}", "", "```text", *lines, "```", ""])
 

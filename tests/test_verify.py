@@ -141,6 +141,34 @@ def test_a_label_cannot_lead_out_of_the_folder(made: Path) -> None:
     assert "leads out of the folder" in result.stderr
 
 
+@pytest.mark.parametrize("option", ["clusters", "strata", "pool", "qrels", "queries"])
+@pytest.mark.parametrize("place", ["{}/secret", "../secret"])
+def test_a_report_cannot_make_it_read_elsewhere(made: Path, option: str, place: str) -> None:
+    (made.parent / "secret").write_text("q000\tkept to myself\n")
+
+    def edit(document: dict[str, Any]) -> None:
+        document["call"]["options"][option] = place.format(made.parent)
+        inputs = document["call"]["inputs"]
+        document["call"]["inputs"] = [one for one in inputs if one["option"] != option]
+
+    result = edited(made, edit)
+    assert result.exit_code == 2
+    assert "secret is not there" in result.stderr
+    assert "kept to myself" not in result.stderr + result.stdout
+
+
+def test_data_sets_are_found_where_the_environment_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_dataset(tmp_path / "data" / "scifact", 40)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FALSIFY_DATA_DIR", "data")  # relative to this folder
+    made = call("beir", "-d", "scifact", *FAST, "--offline", "--json", "report.json")
+    assert made.exit_code == 0, made.stderr
+    again = call("verify", "report.json")
+    assert again.exit_code == 0, again.stdout + again.stderr
+
+
 def test_bm25_on_a_folder_verifies_and_a_changed_corpus_is_refused(tmp_path: Path) -> None:
     folder = write_dataset(tmp_path / "x" / "small", 40)
     report = tmp_path / "report.json"

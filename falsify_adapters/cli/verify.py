@@ -157,8 +157,9 @@ def _again(was: Mapping[str, Any], data: str | None, stage: Path) -> dict[str, A
     offered = {name for parameter in command.params for name in parameter.opts}
     if "--offline" in offered:
         arguments.append("--offline")
-    if "--data-dir" in offered and data is not None:
-        arguments += ["--data-dir", str(folder)]
+    data_dir = data or os.environ.get("FALSIFY_DATA_DIR")
+    if "--data-dir" in offered and data_dir:
+        arguments += ["--data-dir", str(Path(data_dir).absolute())]
     positional = _positional(command, places)
     # systems are called after the paths of their runs: these are relative, as they were
     with chdir(stage / SYSTEMS):
@@ -266,7 +267,9 @@ class Finder:
         folders = [p for p in self._files if _ends_with(p, label) and p.is_dir()]
         if option not in WORDS and folders:
             return str(folders[0])
-        if option in NAMES:
+        # a stranger's report names no place outside of --data
+        outside = Path(label).is_absolute() or ".." in Path(label).parts
+        if option in NAMES and not outside:
             return label
         raise InputError(f"{label} is not there")
 
