@@ -139,6 +139,12 @@ def test_pictures_of_the_terminal_are_what_is_printed(block: Any, tmp_path: Path
     assert_is_printed(block, tmp_path)
 
 
+def test_the_excerpt_of_the_first_gate_is_from_the_picture_of_the_readme() -> None:
+    [excerpt] = blocks_of(DOCS / "first-gate.md", "text")
+    [picture] = blocks_of(ROOT / "README.md", "text")  # which is held against what is printed
+    assert set(excerpt.body.splitlines()) <= set(picture.body.splitlines())
+
+
 def test_blocks_that_do_not_run_are_counted() -> None:
     marked = Counter(block.page for path in PAGES for block in blocks_of(path) if block.marked)
     assert marked == NOT_RUN

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from falsify_adapters.cli.options import WRITING
-from falsify_adapters.errors import UsageError
+from falsify_adapters.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from falsify_adapters.report.outcome import Outcome
@@ -40,8 +40,6 @@ def describe_call(context: click.Context) -> dict[str, Any]:
         pattern of runs is the files that it stood for; ``inputs``, the ``option``, ``name`` and
         ``sha256`` (after decompression) of each file among them.
     """
-    from falsify_adapters.readers.source import content_sha256
-
     values = _spelled_out(context)
     by_name = _labels_by_name(values)
     options: dict[str, Any] = {}
@@ -57,13 +55,25 @@ def describe_call(context: click.Context) -> dict[str, Any]:
         "command": context.command.name,
         "options": options,
         "inputs": [
-            {"option": name, "name": label, "sha256": content_sha256(place)}
+            {"option": name, "name": label, "sha256": sha256}
             for name, of_name in by_name.items()
             for place, label in of_name.items()
-            # a pipe can be read but once
-            if Path(place).is_file() and os.access(place, os.R_OK)
+            if (sha256 := _sha256(place)) is not None
         ],
     }
+
+
+def _sha256(place: str) -> str | None:
+    """Return the hash of a plain file; None for all else, and for what cannot be read."""
+    from falsify_adapters.readers.source import content_sha256
+
+    # a pipe can be read but once
+    if not (Path(place).is_file() and os.access(place, os.R_OK)):
+        return None
+    try:
+        return content_sha256(place)
+    except InputError:  # refused, by name, when it is its turn
+        return None
 
 
 def drop_paths(outcome: Outcome, context: click.Context) -> None:
@@ -121,7 +131,7 @@ def _labels_by_name(values: Mapping[str, Any]) -> dict[str, dict[str, str]]:
     return {
         name: {place: systems[place] for place in _texts(values, name)}
         if name in together
-        else labels(_texts(values, name))
+        else labels(_texts(values, name), benchmarks=name == "benchmarks")
         for name in PLACES
         if values.get(name)
     }
@@ -145,14 +155,22 @@ def _labelled(value: Any, names: Mapping[str, str]) -> Any:
     return names[value] if isinstance(value, str) else [names[place] for place in value]
 
 
-def labels(places: Iterable[str]) -> dict[str, str]:
-    """Shorten paths to base names, with as many parent folders as name a system or benchmark.
+def labels(places: Iterable[str], *, benchmarks: bool = False) -> dict[str, str]:
+    """Shorten paths to base names, with as many parent folders as tell two of them apart.
+
+    Parameters
+    ----------
+    places : iterable of str
+        Paths, or other words.
+    benchmarks : bool
+        Files of qrels may be called after the folder that they lie in.
 
     Examples
     --------
-    >>> found = labels(["x/a/bm25.trec", "x/b/bm25.trec.gz", "nfcorpus", "x/tiny/qrels/test.tsv"])
-    >>> list(found.values())
-    ['a/bm25.trec', 'b/bm25.trec.gz', 'nfcorpus', 'tiny/qrels/test.tsv']
+    >>> list(labels(["x/a/bm25.trec", "x/b/bm25.trec.gz", "nfcorpus"]).values())
+    ['a/bm25.trec', 'b/bm25.trec.gz', 'nfcorpus']
+    >>> list(labels(["x/tiny/qrels/test.tsv"], benchmarks=True).values())
+    ['tiny/qrels/test.tsv']
     >>> list(labels(["x/runs/{dataset}/bm25.trec"]).values())
     ['{dataset}/bm25.trec']
     """
@@ -160,18 +178,20 @@ def labels(places: Iterable[str]) -> dict[str, str]:
 
     names = system_names(places)
     return {
-        place: "/".join(_parts(place)[-max(name.count("/") + 1, _least(place)) :])
+        place: "/".join(_parts(place)[-max(name.count("/") + 1, _least(place, benchmarks)) :])
         for place, name in names.items()
     }
 
 
-def _least(place: str) -> int:
+def _least(place: str, benchmarks: bool) -> int:
     """Return how many parts say which benchmark a file of qrels or runs is about."""
     from falsify_adapters.cli.beir import PLACEHOLDER
 
     pure = PurePath(place)
     if PLACEHOLDER in place:
         return max(i for i, part in enumerate(pure.parts[::-1], 1) if PLACEHOLDER in part)
+    if not benchmarks:
+        return 1
     return 3 if pure.parent.name == "qrels" else 2 if pure.stem == "qrels" else 1
 
 
