@@ -529,6 +529,7 @@ def test_a_broken_lock_is_refused(tmp_path: Path, content: str) -> None:
     [
         {"reports": None},
         {"reports": [3]},
+        {"reports": [{"provenance": ["a"]}]},
         {"environment": None},
         {"environment": {}},
         {"call": {"command": "falsify-ir"}},

@@ -120,6 +120,7 @@ def _check_shape(name: str, document: Mapping[str, Any]) -> None:
     fits = (
         isinstance(reports, list)
         and all(isinstance(report, dict) for report in reports)
+        and all(isinstance(report.get("provenance") or {}, dict) for report in reports)
         and isinstance(options, dict)
         and all(_is_place(options[key]) for key in PLACES if key in options)
         and isinstance(environment, dict)
@@ -133,10 +134,6 @@ def _check_shape(name: str, document: Mapping[str, Any]) -> None:
             f"{name} has not the shape of a report",
             hint="falsify-adapters schema prints the JSON Schema that reports fit",
         )
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
 
 
 def _is_place(value: object) -> bool:
@@ -249,11 +246,13 @@ class Finder:
         """Lay out the file of each data set that a run's path with its name stood for."""
         laid_out = 0
         for report in reports:
-            title = "/".join(filter(None, (report.get("benchmark"), report.get("subset"))))
+            names = (report.get("benchmark"), report.get("subset"))
+            title = "/".join(name for name in names if isinstance(name, str))
             own = label.replace(PLACEHOLDER, title)
             for name in ("run", "baseline", "candidate"):
-                file = (report.get("provenance") or {}).get(name) or {}
-                if file.get("name") == Path(own).name and _is_text(file.get("sha256")):
+                file = (report.get("provenance") or {}).get(name)
+                file = file if isinstance(file, dict) else {}
+                if file.get("name") == Path(own).name and isinstance(file.get("sha256"), str):
                     self._lay_out(self._by_hash(own, file["sha256"]), folder, own)
                     laid_out += 1
         if not laid_out:
