@@ -41,6 +41,7 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_preprocess_types = False
 
+highlight_language = "text"  # blocks that name no language
 smartquotes = False  # --tau is no dash
 
 html_theme = "furo"

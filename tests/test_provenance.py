@@ -326,7 +326,8 @@ def test_the_page_shows_hashes_versions_and_rules(tmp_path: Path) -> None:
     page = call("ir", *inputs, *FAST, "--no-playground", "--html", "-").stdout
     for path in inputs:
         assert sha256(path.read_bytes()) in page
-    assert "environment packages numpy" in page
+    for named in ("<dt>schema</dt>", "falsify-adapters/report/1", "environment packages numpy"):
+        assert named in page
     assert "environment tie_rule" in page
 
 

@@ -22,7 +22,7 @@ from falsify_adapters.report.audits import audit_cells, audit_head, by_measure, 
 from falsify_adapters.report.averages import MacroAverage
 from falsify_adapters.report.beside import Sheet, dependence_lines, sheets
 from falsify_adapters.report.groups import by_benchmark, title, warnings_of
-from falsify_adapters.report.outcome import Outcome
+from falsify_adapters.report.outcome import SCHEMA, Outcome
 from falsify_adapters.report.scores import tables
 from falsify_adapters.report.text import number, printable, sentence, share, shorten
 from falsify_adapters.results import NULL_NAMES, NULLS, GateReport, NullResult, plain
@@ -94,6 +94,7 @@ def to_html(outcome: Outcome) -> str:
         provenance=list(
             _flat(
                 {
+                    "schema": SCHEMA,
                     "environment": describe_environment(),
                     "call": outcome.call,
                     "plan": outcome.plan,
