@@ -6,6 +6,7 @@ when. Everything else in ``docs`` is written by hand, or by the studies.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -14,7 +15,7 @@ import click
 
 from falsify_adapters import GateReport, load_beir, run_gate
 from falsify_adapters.baselines import controls
-from falsify_adapters.cli.main import COMMANDS
+from falsify_adapters.cli.main import COMMANDS, main
 from falsify_adapters.report import svg
 from falsify_adapters.report.text import number
 
@@ -43,17 +44,19 @@ def commands_page() -> str:
     for name in GRADING:
         command = import_module(f"falsify_adapters.cli.{name}").main
         parts.append(_section(f"falsify-{name}", command))
+    group = click.Context(main, info_name="falsify-adapters", **main.context_settings)
     for name in sorted(COMMANDS):
         command = import_module(f"falsify_adapters.cli.{name.replace('-', '_')}").main
-        parts.append(_section(f"falsify-adapters {name}", command))
+        parts.append(_section(name, command, group))
     return "\n".join(parts)
 
 
-def _section(name: str, command: click.Command) -> str:
+def _section(name: str, command: click.Command, group: click.Context | None = None) -> str:
     width = {"terminal_width": 86, "max_content_width": 86}
-    context = click.Context(command, info_name=name, **{**command.context_settings, **width})
+    settings = {**command.context_settings, **width}
+    context = click.Context(command, parent=group, info_name=name, **settings)
     lines = [line.rstrip() for line in command.get_help(context).splitlines()]
-    return "\n".join([f"## {name}", "", "```text", *lines, "```", ""])
+    return "\n".join([f"## {context.command_path}", "", "```text", *lines, "```", ""])
 
 
 def picture() -> str:
@@ -105,5 +108,9 @@ def _rows(report: GateReport, x: Callable[[float], str], top: int) -> list[str]:
 MADE = {"commands.md": commands_page, "pictures/two-systems.svg": picture}
 
 if __name__ == "__main__":
-    for path, make in MADE.items():
-        (DOCS / path).write_text(make(), encoding="utf-8")
+    made = {DOCS / path: make() for path, make in MADE.items()}
+    stale = [path for path, text in made.items() if path.read_text("utf-8") != text]
+    if "--check" in sys.argv[1:]:
+        sys.exit(" ".join(path.name for path in stale) or 0)
+    for path in stale:
+        path.write_text(made[path], encoding="utf-8")
