@@ -84,11 +84,14 @@ def labels(places: Iterable[str]) -> dict[str, str]:
     >>> list(found.values())
     ['a/bm25.trec', 'b/bm25.trec.gz', 'nfcorpus', 'tiny/qrels/test.tsv']
     """
+    from falsify_adapters.cli.benchmark import PREFIX
     from falsify_adapters.cli.grading import system_names
 
     names = system_names(places)
     return {
-        place: "/".join(_parts(place)[-max(name.count("/") + 1, _least(place)) :])
+        place: place
+        if place.startswith(PREFIX)
+        else "/".join(_parts(place)[-max(name.count("/") + 1, _least(place)) :])
         for place, name in names.items()
     }
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from falsify_adapters.cli.benchmark import PREFIX
 from falsify_adapters.cli.call import PLACES, SILENT
 from falsify_adapters.cli.command import Command
 from falsify_adapters.cli.options import WRITING
@@ -231,7 +232,7 @@ class Finder:
         folders = [p for p in self._files if _ends_with(p, label) and p.is_dir()]
         if folders:
             return str(folders[0])
-        if option in ("datasets", "benchmarks"):
+        if option in ("datasets", "benchmarks") or label.startswith(PREFIX):
             return label  # a data set's name
         raise InputError(f"{label} is not there")
 
