@@ -191,7 +191,10 @@ def _evaluation(
         records,
         corpus_size=max(sizes.values()),
         pool_sizes=sizes,
-        dependence=Dependence(strata={query: str(size) for query, size in sizes.items()}),
+        dependence=Dependence(
+            strata={query: str(size) for query, size in sizes.items()},
+            strata_from="number of choices",
+        ),
         notes=notes,
         **joining,
     )

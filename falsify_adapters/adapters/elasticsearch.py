@@ -12,6 +12,16 @@ from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.notes import some
 
 
+def recognises(records: Records) -> bool:
+    """Say whether this is a response."""
+    return len(records.rows) == 1 and records.have("details", "metric_score")
+
+
+def recognises_request(records: Records) -> bool:
+    """Say whether this is a request."""
+    return len(records.rows) == 1 and records.have("requests")
+
+
 def evaluate(records: Records, gold: Records, **joining: Any) -> Evaluation:
     """Return the evaluation.
 
