@@ -10,8 +10,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,14 +51,23 @@ class Written(NamedTuple):
     scores: dict[str, Any]
 
 
-def written(tool: str, tmp_path: Path) -> Written:
-    """Let the tool write its files, or take those that it wrote before."""
-    folder = KEPT / tool
-    if _is_installed(MODULES[tool]):
-        folder = tmp_path / tool
-        command = [sys.executable, "-W", "ignore", "-m", "tests.tools", tool, str(folder)]
-        subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
-    return Written(folder, json.loads((folder / "expected.json").read_text()))
+Writer = Callable[[str], Written]
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Writer:
+    """Let a tool write its files, once, or take those that it wrote before."""
+
+    @cache
+    def of(tool: str) -> Written:
+        folder = KEPT / tool
+        if _is_installed(MODULES[tool]):
+            folder = tmp_path_factory.mktemp(tool)
+            command = [sys.executable, "-W", "ignore", "-m", "tests.tools", tool, str(folder)]
+            subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+        return Written(folder, json.loads((folder / "expected.json").read_text()))
+
+    return of
 
 
 def _is_installed(module: str) -> bool:
@@ -71,8 +81,8 @@ def score(evaluation: Evaluation, measure: str) -> float:
     return run_gate(evaluation, measure).score
 
 
-def test_ragas_samples_by_ids_and_by_texts(tmp_path: Path) -> None:
-    folder, own = written("ragas", tmp_path)
+def test_ragas_samples_by_ids_and_by_texts(written: Writer) -> None:
+    folder, own = written("ragas")
     for name in ("ids.jsonl", "ids.csv", "texts.jsonl"):
         evaluation = falsify_adapters.load(folder / name, corpus_size=len(CORPUS))
         assert evaluation.provenance["source"] == "ragas"
@@ -90,8 +100,8 @@ def test_ragas_samples_by_ids_and_by_texts(tmp_path: Path) -> None:
     assert found["score"] == pytest.approx(own["recall"])
 
 
-def test_llamaindex_retrieval_results(tmp_path: Path) -> None:
-    folder, own = written("llamaindex", tmp_path)
+def test_llamaindex_retrieval_results(written: Writer) -> None:
+    folder, own = written("llamaindex")
     evaluation = falsify_adapters.load(folder / "retrieval.jsonl", corpus_size=len(CORPUS))
     assert evaluation.provenance["source"] == "llamaindex"
     assert score(evaluation, f"Success@{K}") == pytest.approx(own["hit_rate"])
@@ -115,10 +125,10 @@ def llamaindex_nodes(query_id: str) -> list[Any]:
     return nodes(query_id)
 
 
-def test_llamaindex_objects(tmp_path: Path) -> None:
+def test_llamaindex_objects(written: Writer) -> None:
     from types import SimpleNamespace
 
-    folder, own = written("llamaindex", tmp_path)
+    folder, own = written("llamaindex")
     nodes = {query_id: llamaindex_nodes(query_id) for query_id in QUERIES}
     evaluation = from_nodes(nodes, GOLD, corpus_size=len(CORPUS))
     assert evaluation.query_ids == sorted(QUERIES)
@@ -136,8 +146,8 @@ def test_llamaindex_objects(tmp_path: Path) -> None:
         from_llamaindex([object()])
 
 
-def test_sentence_transformers_predictions(tmp_path: Path) -> None:
-    folder, own = written("sentence_transformers", tmp_path)
+def test_sentence_transformers_predictions(written: Writer, tmp_path: Path) -> None:
+    folder, own = written("sentence_transformers")
     (path,) = folder.glob("*.jsonl")
     assert path.name == "Information-Retrieval_evaluation_toy_predictions_cosine.jsonl"
     evaluation = from_sentence_transformers(path, GOLD, CORPUS)
@@ -166,8 +176,8 @@ CHOICE_SCORES = {
 
 
 @pytest.mark.parametrize("task", ["mutual", "text_target", "no_blank", "other_delimiter"])
-def test_lm_eval_samples_give_every_accuracy_of_the_harness(task: str, tmp_path: Path) -> None:
-    folder, own = written("lm_eval", tmp_path)
+def test_lm_eval_samples_give_every_accuracy_of_the_harness(task: str, written: Writer) -> None:
+    folder, own = written("lm_eval")
     path = folder / f"samples_{task}_day.jsonl"
     sizes = {}
     for name, accuracy in own["tasks"][task].items():
@@ -184,8 +194,8 @@ def test_lm_eval_samples_give_every_accuracy_of_the_harness(task: str, tmp_path:
     assert found["dependence"]["clusters"]["clusters"] == 4
 
 
-def test_lm_eval_choices_inside_the_question_are_refused(tmp_path: Path) -> None:
-    path = written("lm_eval", tmp_path).folder / "samples_in_question_day.jsonl"
+def test_lm_eval_choices_inside_the_question_are_refused(written: Writer) -> None:
+    path = written("lm_eval").folder / "samples_in_question_day.jsonl"
     result = call("ir", "--from", "lm-eval", path)
     assert result.exit_code == 2
     assert "record 1 does not say which choice is right" in result.stderr
