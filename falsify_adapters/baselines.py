@@ -31,7 +31,7 @@ from falsify_adapters.frames import (
 )
 from falsify_adapters.kernels import Additive
 from falsify_adapters.measures import make_kernel, parse_measure
-from falsify_adapters.notes import some
+from falsify_adapters.notes import counted, some
 from falsify_adapters.progress import track
 
 CONTROLS = ("popularity", "constant", "random", "oracle")
@@ -443,7 +443,7 @@ def _search_all(
     if not scores:
         raise InputError(
             "BM25 finds nothing",
-            found=f"{len(queries)} queries, none with a word of any document",
+            found=f"{counted(len(queries), 'query')}, none with a word of any document",
             hint="are queries and corpus in the same language?",
         )
     frame = pd.DataFrame({"query_id": query_ids, "doc_id": doc_ids, "score": scores})
@@ -498,7 +498,7 @@ def _best_first(qrels: pd.DataFrame, worth: FloatArray, exclude: Collection[str]
     if not usable.size:
         raise InputError(
             "no control can be made: no relevant document is in the corpus",
-            found=f"{len(doc_ids)} judged documents",
+            found=counted(len(doc_ids), "judged document"),
         )
     return usable[np.lexsort((-usable, -worth[usable]))]
 

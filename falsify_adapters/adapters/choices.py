@@ -28,7 +28,7 @@ from falsify_adapters.adapters.records import (
 from falsify_adapters.dependence import Dependence
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.notes import Note, some
+from falsify_adapters.notes import Note, counted, some
 
 #: The measure that is the accuracy.
 MEASURE = "P@1"
@@ -195,7 +195,8 @@ def _evaluation(
         notes.append(
             Note(
                 "W-TIES",
-                f"in {len(tied)} of {len(questions)} questions a right and a wrong choice have the"
+                f"in {len(tied)} of {counted(len(questions), 'question')} a right and a wrong"
+                " choice have the"
                 f" same score ({some(tied)}); the one listed first is ranked first, as the tool"
                 " that wrote the file does",
             )
@@ -325,7 +326,7 @@ def _sample(row: Row, where: str) -> _Sample:
     if len(values) % 2 or texts[:n] != texts[n:]:
         raise InputError(
             f"{where} has {HARNESS_SCORES['mutual_info']}, but not each choice twice",
-            found=f"{len(values)} responses",
+            found=counted(len(values), "response"),
         )
     return _Sample(row, where, values[:n], values[n:], texts[:n])
 
@@ -402,7 +403,10 @@ def _lengths(sample: _Sample, length: Callable[[str], int], delimiter: str) -> l
     if not lengths or not all(lengths):
         raise InputError(
             f"{sample.where}: the texts of the choices are not all in arguments",
-            found=f"{sum(map(bool, lengths))} texts for {len(sample.likelihoods)} choices",
+            found=(
+                f"{counted(sum(map(bool, lengths)), 'text')} for"
+                f" {counted(len(sample.likelihoods), 'choice')}"
+            ),
             hint="score 'raw' needs none",
         )
     if _in_question(sample.texts):
@@ -451,7 +455,7 @@ def _indices(value: Any, n: int, where: str) -> frozenset[int]:
     if not whole or len(whole) < len(numbers):
         raise InputError(
             f"{where}: the right answer is not the number of a choice",
-            found=f"{value!r:.60}, {n} choices",
+            found=f"{value!r:.60}, {counted(n, 'choice')}",
             hint="choices are counted from 0",
         )
     return frozenset(whole)

@@ -16,7 +16,7 @@ from falsify_adapters.adapters.records import (
 )
 from falsify_adapters.errors import InputError
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.notes import some
+from falsify_adapters.notes import counted, some
 
 
 def recognises(records: Records) -> bool:
@@ -145,7 +145,9 @@ def _only(records: Records, key: str) -> Mapping[str, Any]:
     if len(records.rows) != 1 or key not in records.rows[0]:
         raise InputError(
             f"{records.label} is not a rank_eval {'request' if key == 'requests' else 'response'}",
-            found=f"{len(records.rows)} records, the first with {some(records.rows[0], 5)}",
+            found=(
+                f"{counted(len(records.rows), 'record')}, the first with {some(records.rows[0], 5)}"
+            ),
             hint="first the request (requests[].ratings), then the response (details)",
         )
     return records.rows[0]

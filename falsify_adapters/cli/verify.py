@@ -17,6 +17,7 @@ from falsify_adapters.cli.call import PLACES, SILENT
 from falsify_adapters.cli.command import Command
 from falsify_adapters.cli.options import WRITING
 from falsify_adapters.errors import InputError, UsageError
+from falsify_adapters.notes import counted
 
 if TYPE_CHECKING:
     from falsify_adapters.report.differences import Difference
@@ -66,9 +67,15 @@ def main(context: click.Context, /, report: str, data: str | None) -> None:
         click.echo(f"... and {len(found) - LISTED} more")
     n, digits = comparison.numbers, "12 digits" if comparison.exact else "1e-9"
     if found:
-        click.echo(f"NOT VERIFIED: {len(found)} differences among {n:,} numbers, to {digits}.")
+        click.echo(
+            f"NOT VERIFIED: {counted(len(found), 'difference')} among {counted(n, 'number')}, to"
+            f" {digits}."
+        )
     else:
-        click.echo(f"Verified: {n:,} numbers in {len(was['reports'])} reports agree to {digits}.")
+        click.echo(
+            f"Verified: {counted(n, 'number')} in {counted(len(was['reports']), 'report')} agree"
+            f" to {digits}."
+        )
     context.exit(1 if found else 0)
 
 
@@ -311,7 +318,9 @@ def _all_differences(
 ) -> Iterator[Difference]:
     n_was, n_now = len(was["reports"]), len(now["reports"])
     if n_was != n_now:
-        raise InputError(f"the report has {n_was} results, computed again there are {n_now}")
+        raise InputError(
+            f"the report has {counted(n_was, 'result')}, computed again there are {n_now}"
+        )
     for i, (one, other) in enumerate(zip(was["reports"], now["reports"], strict=True), 1):
         names = [str(one[key]) for key in ("system", "benchmark", "measure") if one.get(key)]
         place = f"report {i} ({', '.join(names)}):"
