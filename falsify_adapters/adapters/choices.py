@@ -373,7 +373,9 @@ def _delimiters(samples: list[_Sample]) -> list[str]:
     shared = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     shared = shared[:LONGEST_DELIMITER]
     usual = [" "] if shared.startswith(" ") else []
-    return [*usual, "", *(shared[:n] for n in range(1, len(shared) + 1) if shared[:n] != " ")]
+    longer = (shared[:n] for n in range(1, len(shared) + 1))
+    # no choice is empty
+    return [*usual, "", *(one for one in longer if one != " " and one not in texts)]
 
 
 def _likelihood(response: Any, where: str) -> float:
