@@ -28,7 +28,7 @@ from falsify_adapters.adapters.records import (
 from falsify_adapters.dependence import Dependence
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.notes import Note, counted, some
+from falsify_adapters.notes import Note, counted, plural, some
 
 #: The measure that is the accuracy.
 MEASURE = "P@1"
@@ -235,8 +235,9 @@ def _check_accuracy(questions: list[Question], score: str, label: str) -> None:
     first = differ[0]
     raise InputError(
         f"{label}: the choices ranked by score {score!r} do not give the file's own accuracy",
-        found=f"{ours:.6f} recomputed, {theirs:.6f} in the file; {len(differ)} of {len(questions)}"
-        f" questions differ, the first at {first.where} (question {first.query_id}: choice"
+        found=f"{ours:.6f} recomputed, {theirs:.6f} in the file; {len(differ)} of"
+        f" {counted(len(questions), 'question')} {plural(len(differ), 'differs', 'differ')},"
+        f" the first at {first.where} (question {first.query_id}: choice"
         f" {first.order[0]} is best, right is {some(sorted(first.right))}, the file counts it"
         f" as {'right' if first.picked_right else 'wrong'})",
         hint="is another score meant, or was the file put together from two runs?",

@@ -285,5 +285,5 @@ def test_the_first_question_that_differs_is_named_for_every_score(tmp_path: Path
     for score, name in {"norm": "acc_norm", "raw": "acc"}.items():
         rows = harness(knows(BALANCED, 0.5), BALANCED)
         rows[11][name] = 1 - rows[11][name]
-        with pytest.raises(InputError, match=r"1 of 400 questions differ, .* record 12 \("):
+        with pytest.raises(InputError, match=r"1 of 400 questions differs, .* record 12 \("):
             read(tmp_path, rows, source="lm-eval", score=score)
