@@ -6,6 +6,7 @@ import io
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 from typing import Any
 
 from falsify_adapters.adapters import (
@@ -242,7 +243,7 @@ def _joined(
     evaluation = chosen.evaluate(*files, **joining)
     notes = evaluation.notes
     if guessed:
-        said = f"{records.label} was taken for {name}: {chosen.title}"
+        said = f"{_base_name(records.label)} was taken for {name}: {chosen.title}"
         notes = (Note("W-SOURCE-GUESSED", said), *notes)
     provenance = {**evaluation.provenance, "source": name}
     evaluation = replace(evaluation, notes=notes, provenance=provenance)
@@ -291,15 +292,16 @@ def _load_run(path: File, gold: File, **joining: Any) -> Evaluation:
         raise UsageError("a run holds no choices to rank by a score")
     if isinstance(gold, str) and gold.startswith(ir_datasets.PREFIX):
         collection = ir_datasets.open_collection(gold)
-        judged, label = collection.judged, gold
+        judged, qrels_name = collection.judged, gold
         if joining.get("corpus_size") is None and joining.get("corpus_ids") is None:
             joining["corpus_size"] = collection.corpus_size
     else:
-        judged, label = read_qrels(gold), label_of(gold)
+        judged, qrels_name = read_qrels(gold), _base_name(label_of(gold))
     file = read_run_beside(path, judged.frame)
     run = file.frame if chunks is None else best_chunks(file.frame, chunks)
     provenance = {"run": dict(file.provenance), "qrels": dict(judged.provenance)}
-    said = f"{label_of(path)} was taken for a run and {label} for its qrels"
+    run_name = _base_name(label_of(path))
+    said = f"{run_name} was taken for a run and {qrels_name} for its qrels"
     notes = (
         Note("W-SOURCE-GUESSED", said),
         *file.notes,
@@ -308,6 +310,11 @@ def _load_run(path: File, gold: File, **joining: Any) -> Evaluation:
     )
     joining = {"provenance": provenance, **joining}
     return Evaluation.create(run, judged.frame, notes=notes, **joining)
+
+
+def _base_name(label: str) -> str:
+    """Return how reports call a file: without its folder."""
+    return PurePath(label).name
 
 
 def guess_gold(path: File) -> str | None:

@@ -196,7 +196,7 @@ def test_load_takes_runs_with_their_qrels(tmp_path: Path) -> None:
     assert run_gate(evaluation, "P@1").score == 1.0
     note = evaluation.notes[0]
     assert note.code == "W-SOURCE-GUESSED"
-    assert note.message == f"{run} was taken for a run and {qrels} for its qrels"
+    assert note.message == "r.trec was taken for a run and q.trec for its qrels"
     assert evaluation.provenance["run"]["name"] == "r.trec"
     # through pipes, which can be read but once
     piped = falsify_adapters.load(
