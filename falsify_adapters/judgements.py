@@ -19,7 +19,7 @@ from falsify_adapters.frames import as_qrels, categories, codes, drop_rows, is_a
 from falsify_adapters.gate import run_gate
 from falsify_adapters.gate.grading import Graded, grade
 from falsify_adapters.measures import Measure, parse_measure
-from falsify_adapters.notes import Note, some
+from falsify_adapters.notes import Note, counted, plural, some
 from falsify_adapters.provenance import with_frames
 from falsify_adapters.results import NULLS, GateConfig, GateReport, Verdict, plain
 
@@ -240,7 +240,7 @@ class SecondJudgement:
         named = f": {some(self.turning, NAMED)}" if self.turning else ""
         return (
             f"{self.first.verdict} becomes {self.second.verdict}; exchanging the judgements of"
-            f" {len(self.turning)} of {self.n_queries} queries turns it{named}"
+            f" {len(self.turning)} of {counted(self.n_queries, 'query')} turns it{named}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -328,7 +328,8 @@ def judge_again(
         collected.append(
             Note(
                 "W-COMMON-QUERIES",
-                f"{len(common)} queries are judged by both; {left_out} only by the main"
+                f"{counted(len(common), 'query')} {plural(len(common), 'is', 'are')} judged by"
+                f" both; {left_out} only by the main"
                 f" judgements, {extra} only by {judge}",
             )
         )

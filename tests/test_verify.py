@@ -115,7 +115,7 @@ def test_a_changed_figure_is_found(
     result = edited(made, edit)
     assert result.exit_code == 1, result.stderr
     assert f": {place}: was " in result.stdout or f" {place}: was " in result.stdout
-    assert "NOT VERIFIED: 1 differences" in result.stdout
+    assert "NOT VERIFIED: 1 difference" in result.stdout
 
 
 def test_other_versions_are_named_and_allow_for_rounding(made: Path) -> None:

@@ -174,11 +174,14 @@ def labels(places: Iterable[str], *, benchmarks: bool = False) -> dict[str, str]
     >>> list(labels(["x/runs/{dataset}/bm25.trec"]).values())
     ['{dataset}/bm25.trec']
     """
+    from falsify_adapters.cli.benchmark import PREFIX
     from falsify_adapters.cli.grading import system_names
 
     names = system_names(places)
     return {
-        place: "/".join(_parts(place)[-max(name.count("/") + 1, _least(place, benchmarks)) :])
+        place: place
+        if place.startswith(PREFIX)
+        else "/".join(_parts(place)[-max(name.count("/") + 1, _least(place, benchmarks)) :])
         for place, name in names.items()
     }
 

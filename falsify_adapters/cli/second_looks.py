@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,12 @@ class SecondLooks:
                 from falsify_adapters.readers import read_qrels
 
                 self._others[path] = read_qrels(path)
+
+    def with_measures(self, measures: Sequence[Any]) -> SecondLooks:
+        """Return the same looks by other measures; no file is read again."""
+        other = copy(self)
+        other._measures = measures
+        return other
 
     def look(self, evaluation: Evaluation) -> None:
         """Grade one run again: at each grade, and by each other set of judgements."""

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from falsify_adapters.cli.beir import PLACEHOLDER
+from falsify_adapters.cli.benchmark import PREFIX
 from falsify_adapters.cli.call import PLACES, SILENT
 from falsify_adapters.cli.command import Command
 from falsify_adapters.cli.options import WRITING
 from falsify_adapters.errors import InputError, UsageError
+from falsify_adapters.notes import counted
 
 if TYPE_CHECKING:
     from falsify_adapters.report.differences import Difference
@@ -72,9 +74,15 @@ def main(context: click.Context, /, report: str, data: str | None) -> None:
         click.echo(f"... and {len(found) - LISTED} more")
     n, digits = comparison.numbers, "12 digits" if comparison.exact else "1e-9"
     if found:
-        click.echo(f"NOT VERIFIED: {len(found)} differences among {n:,} numbers, to {digits}.")
+        click.echo(
+            f"NOT VERIFIED: {counted(len(found), 'difference')} among {counted(n, 'number')}, to"
+            f" {digits}."
+        )
     else:
-        click.echo(f"Verified: {n:,} numbers in {len(was['reports'])} reports agree to {digits}.")
+        click.echo(
+            f"Verified: {counted(n, 'number')} in {counted(len(was['reports']), 'report')} agree"
+            f" to {digits}."
+        )
     context.exit(1 if found else 0)
 
 
@@ -266,6 +274,8 @@ class Finder:
         folders = [p for p in self._files if _ends_with(p, label) and p.is_dir()]
         if option not in WORDS and folders:
             return str(folders[0])
+        if label.startswith(PREFIX):
+            return label  # a data set's name
         # a stranger's report names no place outside of --data
         outside = Path(label).is_absolute() or ".." in Path(label).parts
         if option in NAMES and not outside:
@@ -367,7 +377,9 @@ def _all_differences(
 ) -> Iterator[Difference]:
     n_was, n_now = len(was["reports"]), len(now["reports"])
     if n_was != n_now:
-        raise InputError(f"the report has {n_was} results, computed again there are {n_now}")
+        raise InputError(
+            f"the report has {counted(n_was, 'result')}, computed again there are {n_now}"
+        )
     for i, (one, other) in enumerate(zip(was["reports"], now["reports"], strict=True), 1):
         names = [str(one[key]) for key in ("system", "benchmark", "measure") if one.get(key)]
         place = f"report {i} ({', '.join(names)}):"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from falsify_adapters.notes import counted
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.report.text import number, sentence
 from falsify_adapters.results import NULLS, GateReport
@@ -83,9 +84,9 @@ def _where(report: Any) -> str:
 def _comparisons(group: Sequence[Comparison]) -> Sheet:
     first = group[0]
     several = first.n_candidates > 1
-    facts = f"{first.n_queries:,} queries"
+    facts = counted(first.n_queries, "query")
     if first.n_units != first.n_queries:
-        facts += f" in {first.n_units:,} groups that vary together"
+        facts += f" in {counted(first.n_units, 'group')} that vary together"
     # the reason starts with a name, which keeps its case
     below = [f"{c.candidate}: {c.verdict}. {c.reason}." for c in group]
     below += [f"{note.code}  {note.message}" for note in _notes(group)]
@@ -136,7 +137,7 @@ def _beyond(group: Sequence[Comparison]) -> Sheet:
 
 def _grades(table: GradeTable) -> Sheet:
     return Sheet(
-        f"{_where(table)} · {table.system} at each grade ({table.n_queries:,} queries)",
+        f"{_where(table)} · {table.system} at each grade ({counted(table.n_queries, 'query')})",
         ("grade", "relevant", "queries", "score", *NULLS, "verdict"),
         tuple(
             (
@@ -205,12 +206,13 @@ def dependence_lines(report: GateReport) -> Iterator[str]:
     clusters, blocks, strata = (known[name] for name in ("clusters", "blocks", "strata"))
     if clusters is not None:
         yield (
-            f"Clusters: {clusters['clusters']:,} among {report.n_queries:,} queries, the largest"
+            f"Clusters: {clusters['clusters']:,} among {counted(report.n_queries, 'query')}, the"
+            " largest"
             f" holds {clusters['largest']:,} ({clusters['source']}). {_widening(known)}"
         )
     if blocks is not None:
         yield (
-            f"Blocks: {blocks['blocks']:,} of {blocks['length']:,} queries in a row"
+            f"Blocks: {blocks['blocks']:,} of {counted(blocks['length'], 'query')} in a row"
             f" ({blocks['source']}). {_widening(known)}"
         )
     if strata is not None:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from falsify_adapters import __version__
 from falsify_adapters.errors import MissingExtraError
+from falsify_adapters.notes import counted, plural
 from falsify_adapters.playground import PREDICTORS, SHARES, Playground, Point, report_key
 from falsify_adapters.provenance import describe_environment
 from falsify_adapters.report import svg
@@ -343,9 +344,11 @@ def _tally(verdicts: Sequence[str]) -> str:
     passed, failed, open_ = (verdicts.count(v) for v in MARKS)
     n = len(verdicts)
     if passed == n:
-        return f"All {n} runs pass"
+        return "The run passes" if n == 1 else f"All {counted(n, 'run')} pass"
     parts = [
-        f"{passed} of {n} runs pass{'es' * (passed == 1)}" if passed else f"None of {n} runs passes"
+        f"{passed} of {counted(n, 'run')} {plural(passed, 'passes', 'pass')}"
+        if passed
+        else f"None of {counted(n, 'run')} passes"
     ]
     if failed:
         parts.append(f"{failed} fail{'s' * (failed == 1)}")
@@ -426,10 +429,14 @@ def _ties(report: GateReport) -> str:
     if ties is None:
         return "No tied scores reach into the cutoff."
     if number(ties.low_score, 6) == number(ties.high_score, 6):
-        return f"{ties.queries:,} queries have tied scores; their order does not move the score."
+        return (
+            f"{counted(ties.queries, 'query')} {plural(ties.queries, 'has', 'have')} tied"
+            " scores; their order does not move the score."
+        )
     verdicts = " or ".join(dict.fromkeys((ties.low_verdict, ties.high_verdict)))
     return (
-        f"{ties.queries:,} queries have tied scores. By their order the score lies between"
+        f"{counted(ties.queries, 'query')} {plural(ties.queries, 'has', 'have')} tied scores. By"
+        " their order the score lies between"
         f" {number(ties.low_score, 4)} and {number(ties.high_score, 4)}, and the verdict is"
         f" {verdicts}."
     )
@@ -524,6 +531,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "counted": counted,
         "name": _short_name,
         "full": _full_name,
         "number": number,

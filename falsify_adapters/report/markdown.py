@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from falsify_adapters.audit import Audit
+from falsify_adapters.notes import counted
 from falsify_adapters.report.audits import audit_cells, audit_head, by_measure, ceiling_line
 from falsify_adapters.report.beside import Sheet, dependence_lines, sheets
 from falsify_adapters.report.groups import by_benchmark, title
@@ -60,8 +61,8 @@ def _section(group: Sequence[GateReport]) -> str:
     first = group[0]
     head = ["system", "score", *NULLS, "verdict"]
     lines = [
-        f"**{escape(title(first, ' · '))}** ({first.n_queries:,} queries,"
-        f" {first.corpus_size:,} documents, tau {first.tau:.4g})",
+        f"**{escape(title(first, ' · '))}** ({counted(first.n_queries, 'query')},"
+        f" {counted(first.corpus_size, 'document')}, tau {first.tau:.4g})",
         "",
         f"| {' | '.join(head)} |",
         f"|{' --- |' + ' ---: |' * (len(head) - 2) + ' --- |'}",
