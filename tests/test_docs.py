@@ -31,7 +31,7 @@ PAGES = [path for path in all_pages() if path.parent != ROOT]
 INDEX = DOCS / "README.md"
 #: Pages that lead on to the pages of a folder.
 FOLDERS = {DOCS / "studies": DOCS / "studies.md"}
-#: Its commands run on files of many tools: tests/test_docs_sources.py.
+#: Its commands, and what it loads, run on files of many tools: tests/test_docs_sources.py.
 ELSEWHERE = {"docs/sources.md"}
 COMMANDS = [
     block
@@ -39,7 +39,12 @@ COMMANDS = [
     for block in blocks_of(path, "sh")
     if not block.marked and block.page not in ELSEWHERE
 ]
-SNIPPETS = [block for path in PAGES for block in blocks_of(path, "python") if not block.marked]
+SNIPPETS = [
+    block
+    for path in PAGES
+    for block in blocks_of(path, "python")
+    if not block.marked and not (block.page in ELSEWHERE and "load(" in block.body)
+]
 PICTURES = [
     block for path in PAGES for block in blocks_of(path, "text") if block.body.startswith("$ ")
 ]
