@@ -3,6 +3,7 @@
 #   make test   lint, types, import rules, all tests
 #   make studies   every study of docs/studies.md at full size (about 20 minutes on two cores)
 #   make dist-test   build wheel and sdist, try them in an empty environment
+#   make docs   the documentation as a site, in site/index.html
 #   make browser-test   the HTML page in Chromium (installs what is missing)
 #   make lowest-test   the tests on the oldest versions that pyproject.toml allows (TESTS=... fewer)
 #   make audit   known vulnerabilities of what is installed (asks a service on the internet)
@@ -18,10 +19,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check lint format types imports tests dist-test browser-test lowest-test \
-  audit studies clean
+  audit docs studies clean
 
 help:
-	@sed -n '2,9p' Makefile | cut -c 3-
+	@sed -n '2,10p' Makefile | cut -c 3-
 
 $(VENV)/.created:
 	@test -n '$(PYTHON)' || { echo 'Python 3.11, 3.12 or 3.13 is needed' >&2; exit 1; }
@@ -69,13 +70,20 @@ dist-test: $(VENV)/.created
 	$(PIP) install 'build>=1.2'
 	$(BIN)/python tests/dist_check.py
 
+# a warning is an error: a page outside the navigation, a link to nowhere, a broken docstring
+docs: $(VENV)/.created pyproject.toml
+	$(PIP) install --editable '.[docs]'
+	$(BIN)/python -m sphinx --quiet --fail-on-warning --fresh-env -c docs . site
+	$(BIN)/python tests/site_check.py site
+	@echo 'site/index.html'
+
 browser-test: $(VENV)/.installed-test
 	PYTHON=$(BIN)/python tests/browser/run.sh
 
 # mteb-core and beir bring newer versions of what the base depends on, so they stay out; the tools
 # are the newest that go with the oldest of the rest
 LOWEST := $(VENV)-lowest
-EXTRAS ?= lz4 mcp notebooks parquet report text
+EXTRAS ?= ir-datasets lz4 mcp notebooks parquet report text
 UV = VIRTUAL_ENV=$(LOWEST) $(BIN)/uv pip
 TOOLS := pytest hypothesis jsonschema pyyaml import-linter falsify-eval==0.2.0 joblib statsmodels \
   requests tqdm
@@ -109,4 +117,4 @@ studies: $(VENV)/.installed-test
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m tests.studies --full
 
 clean:
-	rm -rf $(VENV) $(LOWEST) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

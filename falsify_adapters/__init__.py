@@ -12,7 +12,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from falsify_adapters.adapters.beir import gate_beir, load_beir
+    from falsify_adapters.adapters.ir_datasets import load_ir_datasets
     from falsify_adapters.adapters.mteb import load_mteb
+    from falsify_adapters.adapters.sources import load
     from falsify_adapters.audit import audit_benchmark
     from falsify_adapters.ceiling import Ceiling, held_out_ceiling, query_blind_ceiling
     from falsify_adapters.comparison import compare, matrix
@@ -61,7 +63,9 @@ _HOME = {
     "gate_by_grade": "judgements",
     "held_out_ceiling": "ceiling",
     "judge_again": "judgements",
+    "load": "adapters.sources",
     "load_beir": "adapters.beir",
+    "load_ir_datasets": "adapters.ir_datasets",
     "load_mteb": "adapters.mteb",
     "matrix": "comparison",
     "plot": "report.plot",
@@ -97,7 +101,9 @@ __all__ = [
     "gate_by_grade",
     "held_out_ceiling",
     "judge_again",
+    "load",
     "load_beir",
+    "load_ir_datasets",
     "load_mteb",
     "matrix",
     "plot",

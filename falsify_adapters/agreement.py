@@ -18,7 +18,7 @@ import pandas as pd
 
 from falsify_adapters.errors import InputError
 from falsify_adapters.frames import categories, codes, rank_in_query
-from falsify_adapters.notes import Note, some
+from falsify_adapters.notes import Note, counted, plural, some
 
 #: Judged share of the top 10 below which a run is suspected, relative to what the qrels allow.
 FEW_JUDGED = 0.2
@@ -138,7 +138,9 @@ def check_queries(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> 
         notes.append(
             Note(
                 "W-ID-OVERLAP",
-                f"only {shared} of {len(qrels_ids)} judged queries are in the run; {cause}",
+                f"only {shared} of {counted(len(qrels_ids), 'judged query')}"
+                f" {plural(int(shared), 'is', 'are')} in the run;"
+                f" {cause}",
             )
         )
 
@@ -186,8 +188,9 @@ def check_documents(
         notes.append(
             Note(
                 "W-UNJUDGED",
-                f"judged@10 is {n_judged / n_top:.6f} ({n_judged} of {n_top} documents);"
-                f" {bare} of {len(answered)} queries have no judged document in the run; "
+                f"judged@10 is {n_judged / n_top:.6f} ({n_judged} of {counted(n_top, 'document')});"
+                f" {bare} of {counted(len(answered), 'query')} {plural(bare, 'has', 'have')} no"
+                " judged document in the run; "
                 + (cause or "are run and qrels of the same version of the corpus?"),
             )
         )
@@ -207,7 +210,7 @@ def _refuse_strangers(
         set(qrels_ids) & set(_ids(run, "query_id"))
     ):
         cause = "the columns for query and document look swapped in one of them"
-    lacks = f"none of the {len(run_ids)} documents of the run is judged"
+    lacks = f"none of the {counted(len(run_ids), 'document')} of the run is judged"
     examples = f"run documents {some(run_ids)}; judged documents {some(qrels_ids)}"
     if cause is not None and not one_corpus:
         raise InputError(lacks, found=examples, hint=cause)

@@ -214,6 +214,7 @@ def audit_benchmark(
         carried = held_out_ceiling(
             frame, measure, fit=fit, fitted_on=fitted_on, seed=seed, absent_gold=absent
         )
+    frames = {"qrels": frame} if fit is None else {"qrels": frame, "fit": as_qrels(fit, notes=[])}
     return Audit(
         name=name,
         split=split,
@@ -222,7 +223,7 @@ def audit_benchmark(
         held_out=carried,
         findings=found,
         warnings=tuple(dict.fromkeys(collected)),
-        provenance=with_frames(provenance or {}, qrels=frame),
+        provenance=with_frames(provenance or {}, **frames),
     )
 
 

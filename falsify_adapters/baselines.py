@@ -31,6 +31,7 @@ from falsify_adapters.frames import (
 )
 from falsify_adapters.kernels import Additive
 from falsify_adapters.measures import make_kernel, parse_measure
+from falsify_adapters.notes import counted, some
 from falsify_adapters.progress import track
 
 CONTROLS = ("popularity", "constant", "random", "oracle")
@@ -146,7 +147,13 @@ def controls(
     ------
     Evaluation
         With ``role="control"`` and the control's name as its system.
+
+    Raises
+    ------
+    UsageError
+        If each query has its own documents to choose from and the run does not rank all of them.
     """
+    pools = _own_pools(evaluation)
     qrels, absent = evaluation.qrels, evaluation.absent_gold
     depth = int(np.bincount(codes(evaluation.run["query_id"])).max(initial=1))
     for name in CONTROLS:
@@ -154,6 +161,8 @@ def controls(
             run = popularity(qrels, depth, exclude=absent)
         elif name == "constant":
             run = constant(qrels, measure, depth, exclude=absent)
+        elif name == "random" and pools is not None:
+            run = _shuffled_pools(pools, seed)
         elif name == "random":
             run = random(
                 qrels,
@@ -164,9 +173,34 @@ def controls(
             )
         else:
             run = oracle(qrels, depth, exclude=absent)
+        if pools is not None:
+            run = as_run(run.merge(pools, on=["query_id", "doc_id"]))
         made = {"computed": name, **({"seed": seed} if name == "random" else {})}
         provenance = {**evaluation.provenance, "run": made}
         yield evaluation.with_run(run, system=name, role="control", provenance=provenance)
+
+
+def _own_pools(evaluation: Evaluation) -> pd.DataFrame | None:
+    """Return the documents that each query chooses from; None if all choose from the corpus."""
+    sizes = evaluation.pool_sizes
+    if sizes is None:
+        return None
+    pools = evaluation.run[["query_id", "doc_id"]].astype(object)
+    ranked = pools["query_id"].value_counts()
+    cut = [query for query, size in sizes.items() if ranked.get(query, 0) < size]
+    if cut:
+        raise UsageError(
+            "controls choose among all of a query's documents, and the run does not rank them all",
+            found=f"{some(cut)}",
+            hint="leave --top-k away",
+        )
+    return pools
+
+
+def _shuffled_pools(pools: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Rank every query's own documents at random."""
+    rng = np.random.default_rng(seed)
+    return pools.sort_values(["query_id", "doc_id"]).assign(score=rng.random(len(pools)))
 
 
 def popularity(qrels: Any, depth: int, *, exclude: Collection[str] = ()) -> pd.DataFrame:
@@ -409,7 +443,7 @@ def _search_all(
     if not scores:
         raise InputError(
             "BM25 finds nothing",
-            found=f"{len(queries)} queries, none with a word of any document",
+            found=f"{counted(len(queries), 'query')}, none with a word of any document",
             hint="are queries and corpus in the same language?",
         )
     frame = pd.DataFrame({"query_id": query_ids, "doc_id": doc_ids, "score": scores})
@@ -464,7 +498,7 @@ def _best_first(qrels: pd.DataFrame, worth: FloatArray, exclude: Collection[str]
     if not usable.size:
         raise InputError(
             "no control can be made: no relevant document is in the corpus",
-            found=f"{len(doc_ids)} judged documents",
+            found=counted(len(doc_ids), "judged document"),
         )
     return usable[np.lexsort((-usable, -worth[usable]))]
 

@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from falsify_adapters.errors import InputError
+from falsify_adapters.notes import counted
 from falsify_adapters.progress import importing, track
 
 #: Part of every cache key: raise it when the stored form or the tokenisation changes.
@@ -79,7 +80,8 @@ class BM25Index:
         vocabulary = tokenizer.stem_to_sid
         if not vocabulary:
             raise InputError(
-                "BM25 has nothing to index", found=f"{len(doc_ids)} documents without any word"
+                "BM25 has nothing to index",
+                found=f"{counted(len(doc_ids), 'document')} without any word",
             )
         del tokenizer  # its tables of unstemmed words are as large as the index of a small corpus
         retriever = _retriever(k1, b, progress)

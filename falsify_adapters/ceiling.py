@@ -29,7 +29,7 @@ from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.frames import as_qrels
 from falsify_adapters.kernels import Kernel
 from falsify_adapters.measures import Measure, make_kernel, parse_measure
-from falsify_adapters.notes import Note
+from falsify_adapters.notes import Note, counted
 from falsify_adapters.results import plain
 
 
@@ -96,7 +96,9 @@ class Ceiling:
             for name, bound in self.bounds.items()
         ]
         table = pd.DataFrame(rows).to_html(index=False, border=0, float_format="{:.4f}".format)
-        return f"<p>Query-blind ceiling, {self.measure}, {self.n_queries} queries</p>{table}"
+        return (
+            f"<p>Query-blind ceiling, {self.measure}, {counted(self.n_queries, 'query')}</p>{table}"
+        )
 
 
 def query_blind_ceiling(
@@ -269,7 +271,9 @@ def coded_ceiling(
         Warnings about the qrels.
     """
     if not len(coded.gold_doc):
-        raise InputError("no query has a relevant document", found=f"{coded.n_queries} queries")
+        raise InputError(
+            "no query has a relevant document", found=counted(coded.n_queries, "query")
+        )
     weight = each_query(coded)
     best = best_constant(coded, kernel, weight)
     alone = mean_score(coded, kernel, best.ranking[:1], weight)

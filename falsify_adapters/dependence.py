@@ -14,7 +14,7 @@ import numpy as np
 
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.frames import IntArray
-from falsify_adapters.notes import some
+from falsify_adapters.notes import counted, some
 
 #: Smaller strata than this are merged: a permutation inside them would leave many in place.
 SMALL_STRATUM = 10
@@ -82,7 +82,7 @@ class Dependence:
             missing = sorted(set(query_ids) - set(self.order or ()))
             raise InputError(
                 "the order in time does not name every evaluated query once",
-                found=f"{len(set(listed))} of {len(query_ids)} queries"
+                found=f"{len(set(listed))} of {counted(len(query_ids), 'query')}"
                 + (f"; {some(missing)} missing" if missing else "; one of them twice"),
             )
         if self.block_length > len(query_ids) // 2:
@@ -107,7 +107,7 @@ class Dependence:
         if query_id not in strata:
             raise InputError(
                 f"query {query_id!r} has no stratum",
-                found=f"{len(strata)} queries with one",
+                found=f"{counted(len(strata), 'query')} with one",
                 hint="every evaluated query needs a stratum",
             )
         return strata[query_id]

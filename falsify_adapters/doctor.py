@@ -16,6 +16,7 @@ from falsify_adapters.errors import FalsifyError
 #: Extra, packages of which one is enough, and what they are for.
 EXTRAS = (
     ("beir", ("beir",), "BEIR's own loaders and evaluation, to compare with"),
+    ("ir-datasets", ("ir-datasets",), "qrels by the id of a data set (irds:...)"),
     ("lz4", ("lz4",), "files compressed with lz4"),
     ("lz4", ("cbor2",), "ranx' own lz4 files"),
     ("mcp", ("mcp",), "the server for agents (falsify-adapters mcp)"),

@@ -22,7 +22,7 @@ from falsify_adapters.frames import (
     is_among,
     rank_in_query,
 )
-from falsify_adapters.notes import Note, some
+from falsify_adapters.notes import Note, counted, plural, some
 
 #: Most documents that a corpus may be said to have: whole numbers are exact up to here.
 LARGEST_CORPUS = 2**53
@@ -190,7 +190,8 @@ def _judged_queries_only(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Not
     notes.append(
         Note(
             "W-EXTRA-QUERIES",
-            f"{len(extra)} of {len(run_queries)} queries of the run have no judgements and are"
+            f"{len(extra)} of {counted(len(run_queries), 'query')} of the run"
+            f" {plural(len(extra), 'has no judgements and is', 'have no judgements and are')}"
             f" ignored ({some(extra)})",
         )
     )
@@ -207,7 +208,11 @@ def _self_matches(run: pd.DataFrame, keep: bool, notes: list[Note]) -> pd.DataFr
     n_own, n_queries = int(own.sum()), len(np.unique(query_codes))
     done = "kept" if keep else "removed, as BEIR does"
     notes.append(
-        Note("W-SELF-MATCHES", f"{n_own} of {n_queries} queries retrieve themselves ({done})")
+        Note(
+            "W-SELF-MATCHES",
+            f"{n_own} of {counted(n_queries, 'query')}"
+            f" {plural(n_own, 'retrieves itself', 'retrieve themselves')} ({done})",
+        )
     )
     return run if keep else drop_rows(run, own)
 
@@ -221,7 +226,8 @@ def _without_excluded(run: pd.DataFrame, exclude: pd.DataFrame, notes: list[Note
     notes.append(
         Note(
             "W-EXCLUDED",
-            f"{n_dropped} of the {len(exclude)} documents to leave out were in the run",
+            f"{n_dropped} of the {counted(len(exclude), 'document')} to leave out"
+            f" {plural(n_dropped, 'was', 'were')} in the run",
         )
     )
     return kept
@@ -235,7 +241,8 @@ def _note_queries(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> 
         notes.append(
             Note(
                 "W-EMPTY-RESULTS",
-                f"for {int(empty.sum())} of {len(queries)} judged queries the run returns nothing"
+                f"for {int(empty.sum())} of {counted(len(queries), 'judged query')} the run"
+                " returns nothing"
                 f" ({some(queries[empty])}); each counts as 0",
             )
         )
@@ -244,7 +251,8 @@ def _note_queries(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> 
         notes.append(
             Note(
                 "W-MISSING-QUERIES",
-                f"{len(missing)} of {len(queries)} judged queries are not in the run"
+                f"{len(missing)} of {counted(len(queries), 'judged query')}"
+                f" {plural(len(missing), 'is', 'are')} not in the run"
                 f" ({some(missing)}); each counts as 0",
             )
         )
@@ -255,16 +263,18 @@ def _note_queries(run: pd.DataFrame, qrels: pd.DataFrame, notes: list[Note]) -> 
     if not relevant.any():
         raise InputError(
             "no query has a relevant document",
-            found=f"{len(qrels)} judgements, all of them 0 or less",
+            found=f"{counted(len(qrels), 'judgement')}, all of them 0 or less",
         )
     if not relevant.all():
+        n_bare = int((~relevant).sum())
         bare = queries[~judged]
         detail = f"; {some(bare)} has no judgements at all" if len(bare) else ""
         notes.append(
             Note(
                 "W-NO-RELEVANT",
-                f"{int((~relevant).sum())} of {len(queries)} queries have no relevant document"
-                f" ({some(queries[~relevant])}) and count as 0{detail}",
+                f"{n_bare} of {counted(len(queries), 'query')} {plural(n_bare, 'has', 'have')} no"
+                f" relevant document ({some(queries[~relevant])}) and"
+                f" {plural(n_bare, 'counts', 'count')} as 0{detail}",
             )
         )
 
@@ -284,8 +294,8 @@ def _corpus_size(
     notes.append(
         Note(
             "W-CORPUS-ESTIMATED",
-            f"corpus size not given: {pooled} pooled documents are taken instead, which makes null"
-            " C stronger than it is",
+            f"corpus size not given: {counted(pooled, 'pooled document')}"
+            f" {plural(pooled, 'is', 'are')} taken instead, which makes null C stronger than it is",
         )
     )
     return pooled, "estimated"
@@ -312,7 +322,7 @@ def _absent_gold(
     if strangers:
         raise InputError(
             "the run returns documents that the corpus does not hold",
-            found=f"{len(strangers)} documents ({some(strangers)})",
+            found=f"{counted(len(strangers), 'document')} ({some(strangers)})",
             hint="is this a run over another corpus, or another version of it?",
         )
     gold = qrels.loc[qrels["relevance"] > 0, "doc_id"].unique()
@@ -321,7 +331,8 @@ def _absent_gold(
         notes.append(
             Note(
                 "W-GOLD-NOT-IN-CORPUS",
-                f"{len(absent)} of {len(gold)} relevant documents are not in the corpus"
+                f"{len(absent)} of {counted(len(gold), 'relevant document')}"
+                f" {plural(len(absent), 'is', 'are')} not in the corpus"
                 f" ({some(sorted(absent))}): no system can return them",
             )
         )
@@ -333,6 +344,6 @@ def _check_depth(run: pd.DataFrame, size: int, source: CorpusSizeSource) -> None
     if deepest > size:
         raise InputError(
             "a query returns more documents than the corpus holds",
-            found=f"{deepest} documents for one query, corpus size {size} ({source})",
+            found=f"{counted(deepest, 'document')} for one query, corpus size {size} ({source})",
             hint="check the corpus size",
         )

@@ -7,7 +7,7 @@ Assessors disagree on what is relevant, and the order of systems hardly changes 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +19,8 @@ from falsify_adapters.frames import as_qrels, categories, codes, drop_rows, is_a
 from falsify_adapters.gate import run_gate
 from falsify_adapters.gate.grading import Graded, grade
 from falsify_adapters.measures import Measure, parse_measure
-from falsify_adapters.notes import Note, some
+from falsify_adapters.notes import Note, counted, plural, some
+from falsify_adapters.provenance import with_frames
 from falsify_adapters.results import NULLS, GateConfig, GateReport, Verdict, plain
 
 #: Queries that are named.
@@ -69,6 +70,8 @@ class GradeTable:
         What was graded, and how.
     rows : tuple of AtGrade
         From the lowest grade up.
+    settings, provenance : mapping
+        As in the gate's report on all grades.
     """
 
     benchmark: str | None
@@ -79,6 +82,8 @@ class GradeTable:
     measure: str
     n_queries: int
     rows: tuple[AtGrade, ...]
+    settings: Mapping[str, Any] = field(repr=False)
+    provenance: Mapping[str, Any] = field(repr=False)
     kind: Literal["grades"] = "grades"
     role: Literal["grades"] = "grades"
     verdict: None = None
@@ -87,7 +92,8 @@ class GradeTable:
         """Return the figures, ready for JSON."""
         names = ("kind", "role", "benchmark", "split", "task", "subset", "system", "measure")
         head = {name: getattr(self, name) for name in (*names, "n_queries")}
-        return plain({**head, "rows": [row.to_dict() for row in self.rows]})
+        made = {"settings": self.settings, "provenance": self.provenance}
+        return plain({**head, "rows": [row.to_dict() for row in self.rows], **made})
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per threshold: score, verdict, the four deltas."""
@@ -145,7 +151,13 @@ def gate_by_grade(
                 report=run_gate(replace(evaluation, qrels=qrels), measure, config),
             )
         )
-    return GradeTable(**_names(evaluation), measure=str(parse_measure(measure)), rows=tuple(rows))
+    return GradeTable(
+        **_names(evaluation),
+        measure=str(parse_measure(measure)),
+        rows=tuple(rows),
+        settings=asdict(config or GateConfig()),
+        provenance=with_frames(evaluation.provenance, run=evaluation.run, qrels=evaluation.qrels),
+    )
 
 
 @dataclass(frozen=True)
@@ -193,6 +205,8 @@ class SecondJudgement:
         if it holds.
     moved : tuple of str
         Up to ten queries whose scores the exchange moves most.
+    settings, provenance : mapping
+        Of the gate; and of run, main and other judgements, their files and frames.
     warnings : tuple of Note
         About the other judgements.
     """
@@ -211,6 +225,8 @@ class SecondJudgement:
     holds: bool
     turning: tuple[str, ...]
     moved: tuple[str, ...]
+    settings: Mapping[str, Any] = field(repr=False)
+    provenance: Mapping[str, Any] = field(repr=False)
     warnings: tuple[Note, ...] = ()
     kind: Literal["judgements"] = "judgements"
     role: Literal["judgements"] = "judgements"
@@ -224,7 +240,7 @@ class SecondJudgement:
         named = f": {some(self.turning, NAMED)}" if self.turning else ""
         return (
             f"{self.first.verdict} becomes {self.second.verdict}; exchanging the judgements of"
-            f" {len(self.turning)} of {self.n_queries} queries turns it{named}"
+            f" {len(self.turning)} of {counted(self.n_queries, 'query')} turns it{named}"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -242,6 +258,8 @@ class SecondJudgement:
                 "moved": list(self.moved),
                 "reason": self.reason,
                 "warnings": [asdict(note) for note in self.warnings],
+                "settings": self.settings,
+                "provenance": self.provenance,
             }
         )
 
@@ -254,6 +272,7 @@ def judge_again(
     *,
     judge: str = "other judgements",
     notes: Iterable[Note] = (),
+    provenance: Mapping[str, Any] | None = None,
 ) -> SecondJudgement:
     """Run the gate under other judgements of the same queries.
 
@@ -269,6 +288,8 @@ def judge_again(
         What the other judgements are called.
     notes : iterable of Note
         What is known of them already.
+    provenance : mapping, optional
+        Where they came from.
 
     Raises
     ------
@@ -307,7 +328,8 @@ def judge_again(
         collected.append(
             Note(
                 "W-COMMON-QUERIES",
-                f"{len(common)} queries are judged by both; {left_out} only by the main"
+                f"{counted(len(common), 'query')} {plural(len(common), 'is', 'are')} judged by"
+                f" both; {left_out} only by the main"
                 f" judgements, {extra} only by {judge}",
             )
         )
@@ -330,6 +352,13 @@ def judge_again(
         holds=holds,
         turning=turning,
         moved=tuple(common[i] for i in most),
+        settings=asdict(config),
+        provenance=with_frames(
+            {**evaluation.provenance, **({"judge": dict(provenance)} if provenance else {})},
+            run=evaluation.run,
+            qrels=evaluation.qrels,
+            judge=other,
+        ),
         warnings=tuple(collected),
     )
 

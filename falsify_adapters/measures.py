@@ -33,6 +33,7 @@ from falsify_adapters.kernels import (
     SetPrecision,
     Success,
 )
+from falsify_adapters.notes import Note, counted, plural, some
 
 Measure = Any  # ir_measures.Measure: the package ships without usable types
 
@@ -94,6 +95,60 @@ def parse_measure(measure: str | Measure) -> Measure:
         raise _refusal(f"{parsed} needs judgements per subtopic")
     _check_behaviour(parsed)
     return parsed
+
+
+def check_grade(measure: Measure, qrels: pd.DataFrame) -> list[Note]:
+    """Look whether the judgements reach the lowest grade that a measure takes for relevant.
+
+    Parameters
+    ----------
+    measure : ir_measures.Measure
+        From :func:`parse_measure`.
+    qrels : DataFrame
+        The common qrels frame.
+
+    Returns
+    -------
+    list of Note
+        ``W-NO-RELEVANT``, if some queries have relevant documents of lower grades only.
+
+    Raises
+    ------
+    MeasureError
+        If no document of any query reaches the grade: every system would score 0.
+
+    Examples
+    --------
+    >>> from falsify_adapters.frames import as_qrels
+    >>> qrels = as_qrels({"q1": {"d1": 2}, "q2": {"d1": 1}})
+    >>> print(*check_grade(parse_measure("P(rel=2)@5"), qrels))
+    W-NO-RELEVANT: 1 of 2 queries has no document of grade 2 or more (q2) and counts as 0
+    """
+    lowest = measure.params.get("rel", 1)
+    grades = qrels["relevance"].to_numpy()
+    if lowest <= 1:
+        return []
+    if grades.max() < lowest:
+        raise MeasureError(
+            f"{measure} takes grade {lowest} and more for relevant, which no judged document has",
+            found=f"the highest grade is {grades.max()}",
+            hint="lower rel, or --min-rel, to a grade that the judgements have",
+        )
+    queries = qrels["query_id"].cat
+    reached, relevant = np.zeros((2, len(queries.categories)), dtype=bool)
+    reached[queries.codes[grades >= lowest]] = True
+    relevant[queries.codes[grades > 0]] = True
+    low = queries.categories[relevant & ~reached]
+    if not len(low):
+        return []
+    return [
+        Note(
+            "W-NO-RELEVANT",
+            f"{len(low)} of {counted(len(queries.categories), 'query')}"
+            f" {plural(len(low), 'has', 'have')} no document of grade {lowest} or more"
+            f" ({some(low)}) and {plural(len(low), 'counts', 'count')} as 0",
+        )
+    ]
 
 
 def measure_depth(measure: Measure) -> int | None:

@@ -223,10 +223,43 @@ def refuse_notes(
     found = [str(note) for note in notes if note.code not in accepted]
     if found:
         raise InputError(
-            f"{name} has {len(found)} warning{'s' if len(found) > 1 else ''}",
+            f"{name} has {counted(len(found), 'warning')}",
             found="; ".join(found),
             hint="strict mode (--strict) refuses such an input",
         )
+
+
+def plural(number: float, one: str, many: str | None = None) -> str:
+    """Return the form of a word that goes with a number.
+
+    Parameters
+    ----------
+    number : int or float
+        How many there are.
+    one : str
+        The word for one of them.
+    many : str, optional
+        The word for several, if it is not made by the usual ending.
+
+    Examples
+    --------
+    >>> [f"{n} {plural(n, 'query')} {plural(n, 'has', 'have')} ties" for n in (1, 2)]
+    ['1 query has ties', '2 queries have ties']
+    """
+    if number == 1:
+        return one
+    return many or (f"{one[:-1]}ies" if one.endswith("y") else f"{one}s")
+
+
+def counted(number: int, one: str) -> str:
+    """Return a number with its word.
+
+    Examples
+    --------
+    >>> counted(1, "query"), counted(12_334, "judged document")
+    ('1 query', '12,334 judged documents')
+    """
+    return f"{number:,} {plural(number, one)}"
 
 
 def some(items: Iterable[object], limit: int = 3) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from scipy import stats
 
+from falsify_adapters.notes import counted
 from falsify_adapters.results import NULLS, GateConfig, NullResult, Power
 
 #: The chance of a PASS that is called enough, as is usual in power analysis (Cohen 1988).
@@ -86,19 +87,22 @@ deltas hold, about 420 queries would decide'
     least = power.minimum_detectable_delta
     if least > attainable:
         first = (
-            f"with {n_queries} queries no system can count on a PASS: the delta against"
+            f"with {counted(n_queries, 'query')} no system can count on a PASS: the delta against"
             f" {power.null} would have to be about {least:.3f}, and {attainable:.3f} is the most"
             " that can be reached"
         )
     else:
         chance = f"{10 * power.chance:.0f} times in 10"
-        first = f"with {n_queries} queries a true delta must be about {least:.3f} to pass {chance}"
+        first = (
+            f"with {counted(n_queries, 'query')} a true delta must be about {least:.3f} to"
+            f" pass {chance}"
+        )
     if power.queries is None:
         return first
     if power.queries >= BEYOND_REACH:
         return f"{first}; the measured deltas are too close to tau for any number of queries"
     about = _two_digits(power.queries)
-    return f"{first}; if the measured deltas hold, about {about:,} queries would decide"
+    return f"{first}; if the measured deltas hold, about {counted(about, 'query')} would decide"
 
 
 def _detectable(null: NullResult, reach: float, tau: float) -> float:

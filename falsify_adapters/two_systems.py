@@ -20,10 +20,10 @@ from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import FloatArray
 from falsify_adapters.gate.grading import ENOUGH_EQUAL, Graded, grade
 from falsify_adapters.gate.warnings import degenerate_benchmark
-from falsify_adapters.measures import Measure, parse_measure
-from falsify_adapters.notes import Note, some
+from falsify_adapters.measures import Measure, check_grade, parse_measure
+from falsify_adapters.notes import Note, counted, some
 from falsify_adapters.paired import cohens_d, holm, sign_flip_test
-from falsify_adapters.provenance import one_blas_thread
+from falsify_adapters.provenance import one_blas_thread, with_frames
 from falsify_adapters.resampling import BOUNDED_DIFFERENCE, ROUNDING, bootstrap_t
 from falsify_adapters.results import NULLS, GateConfig, plain
 
@@ -96,6 +96,8 @@ class Comparison:
         See :data:`MEANINGS`.
     reason : str
         One sentence that says why.
+    settings, provenance : mapping
+        Those of the gate; and of the qrels and both runs, their files and frames.
     per_query : DataFrame
         ``query_id, baseline, candidate, difference``.
     """
@@ -129,6 +131,7 @@ class Comparison:
     reason: str
     warnings: tuple[Note, ...]
     settings: Mapping[str, Any] = field(repr=False)
+    provenance: Mapping[str, Any] = field(repr=False)
     per_query: pd.DataFrame = field(repr=False, compare=False)
     kind: Literal["comparison"] = "comparison"
     role: Literal["comparison"] = "comparison"
@@ -215,6 +218,7 @@ def compare_systems(
     if n_flips < 100:
         raise UsageError("n_flips must be at least 100", found=str(n_flips))
     parsed = parse_measure(measure)
+    check_grade(parsed, baseline.qrels)
     for candidate in tested:
         check_comparable(baseline, candidate)
     old = grade(baseline.run, baseline.qrels, baseline, parsed, config)
@@ -252,7 +256,7 @@ def check_comparable(baseline: Evaluation, candidate: Evaluation) -> None:
     if sizes[0] != sizes[1] and not estimated:
         raise InputError(
             "the baseline was scored on another corpus",
-            found=f"{baseline.corpus_size} and {candidate.corpus_size} documents",
+            found=f"{baseline.corpus_size} and {counted(candidate.corpus_size, 'document')}",
         )
     if baseline.dependence != candidate.dependence:
         raise UsageError("baseline and candidate name different clusters, blocks or strata")
@@ -261,7 +265,10 @@ def check_comparable(baseline: Evaluation, candidate: Evaluation) -> None:
 def _judged(evaluation: Evaluation) -> str:
     qrels = evaluation.provenance.get("qrels", {})
     named = f"{qrels['name']}: " if "name" in qrels else ""
-    return f"{named}{len(evaluation.qrels)} judgements of {evaluation.n_queries} queries"
+    return (
+        f"{named}{counted(len(evaluation.qrels), 'judgement')} of"
+        f" {counted(evaluation.n_queries, 'query')}"
+    )
 
 
 class _Pair:
@@ -331,6 +338,7 @@ class _Pair:
             reason=reason,
             warnings=tuple(notes),
             settings=asdict(self.config),
+            provenance=self._provenance(),
             per_query=pd.DataFrame(
                 {
                     "query_id": known.query_ids,
@@ -340,6 +348,16 @@ class _Pair:
                 }
             ),
         )
+
+    def _provenance(self) -> dict[str, Any]:
+        """Say where both runs come from; what else is known of the benchmark, once."""
+        runs = {"baseline": self.baseline, "candidate": self.candidate}
+        files = {
+            name: one.provenance["run"] for name, one in runs.items() if "run" in one.provenance
+        }
+        shared = {key: value for key, value in self.candidate.provenance.items() if key != "run"}
+        frames = {name: one.run for name, one in runs.items()}
+        return with_frames({**shared, **files}, qrels=self.candidate.qrels, **frames)
 
     def _beyond(self) -> dict[str, Beyond]:
         old, new = self.old, self.new
@@ -428,7 +446,8 @@ class _Pair:
             return "one query, or one cluster of them, decides nothing"
         if self.test.smallest > self.config.alpha:
             return (
-                f"with {int((self.sums != 0).sum())} differences the smallest p that any result"
+                f"with {counted(int((self.sums != 0).sum()), 'difference')} the smallest p that"
+                " any result"
                 f" can have is {self.test.smallest:.3g}: too few queries to tell"
             )
         if len(self.new.coded.set_query) == 1:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+#: These need tools that are not installed here (see tests/tools).
+collect_ignore_glob = ["tools/write_*.py"]
 
 #: No test depends on how fast the machine is. The thorough profile is for once in a while:
 #: ``pytest --hypothesis-profile=thorough``.
@@ -22,6 +26,14 @@ def find_data_dir() -> Path | None:
     """Return the folder of real collections, or None."""
     candidates = [os.environ.get("FALSIFY_DATA_DIR"), SHARED / "data"]
     return next((Path(c).resolve() for c in candidates if c and Path(c).is_dir()), None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def irds_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where ir_datasets keeps data: not in the user's home. It asks once, when it is imported."""
+    if "ir_datasets" not in sys.modules:
+        os.environ["IR_DATASETS_HOME"] = str(tmp_path_factory.mktemp("irds-home"))
+    return Path(os.environ["IR_DATASETS_HOME"])
 
 
 @pytest.fixture(scope="session")

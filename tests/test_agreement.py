@@ -128,6 +128,6 @@ def test_exclusions_are_left_out_and_counted() -> None:
     run = {"q1": {"e1": 3.0, "d": 2.0}, "q2": {"e1": 1.0, "d": 0.5}}
     found = create(run, {"q1": {"d": 1}, "q2": {"d": 1}}, exclude=exclude, top_k=1)
     assert found.run["doc_id"].tolist() == ["d", "e1"]
-    assert notes(found)["W-EXCLUDED"] == "1 of the 3 documents to leave out were in the run"
+    assert notes(found)["W-EXCLUDED"] == "1 of the 3 documents to leave out was in the run"
     with pytest.raises(InputError, match="lack the column doc_id"):
         create(run, {"q1": {"d": 1}}, exclude=exclude[["query_id"]])

@@ -54,10 +54,16 @@ def test_measures_are_graded_in_order_and_once(inputs: list[Path]) -> None:
 
 def test_the_lowest_relevant_grade_is_set_where_a_measure_takes_one(inputs: list[Path]) -> None:
     measures = ["-m", "P@5", "-m", "nDCG@5", "-m", "R(rel=1)@5"]
+    lines = inputs[0].read_text().splitlines()
+    # every second query's document has grade 2
+    inputs[0].write_text("".join(f"{line[:-1]}{1 + i % 2}\n" for i, line in enumerate(lines)))
     document = report("ir", *inputs, *measures, "--min-rel", "2")
     scores = {r["measure"]: r["score"] for r in document["reports"]}
-    # every document has grade 1; ir-measures does not print rel=1, which is its default
-    assert scores == {"P(rel=2)@5": 0, "nDCG@5": 1, "R@5": 1}
+    # ir-measures does not print rel=1, which is its default
+    assert scores == {"P(rel=2)@5": pytest.approx(0.1), "nDCG@5": 1, "R@5": 1}
+    refused = call("ir", *inputs, "P@5", "--min-rel", "3")
+    assert refused.exit_code == 2
+    assert "takes grade 3 and more for relevant, which no judged document has" in refused.stderr
 
 
 def test_top_k_cuts_every_run(inputs: list[Path], tmp_path: Path) -> None:

@@ -197,3 +197,16 @@ def test_a_run_comes_from_standard_input(arguments: list[str]) -> None:
         done = in_subprocess("ir", arguments[0], "-", "--json", "-", stdin=run)
     (report,) = json.loads(done.stdout)["reports"]
     assert (report["system"], report["verdict"]) == ("stdin", "FAIL")
+
+
+def test_one_of_anything_is_not_spoken_of_as_several(tmp_path: Path) -> None:
+    (tmp_path / "q.trec").write_text("q1 0 d1 1\n")
+    (tmp_path / "r.trec").write_text("q1 Q0 d1 1 2 x\nq2 Q0 d1 1 2 x\n")
+    page, table = tmp_path / "r.html", tmp_path / "r.md"
+    arguments = [tmp_path / "q.trec", tmp_path / "r.trec", "P@1", "--html", page, "--markdown"]
+    result = call("ir", *arguments, table, "--no-playground", "--by-grade")
+    assert result.exit_code == 3, result.stderr
+    said = "\n".join([result.stdout, result.stderr, page.read_text(), table.read_text()])
+    several = r"(?<![\d.,])1 (?:judged |pooled |relevant )?(?:queries|documents|runs|trials|rows)\b"
+    assert re.findall(rf"\S* \S* {several}[^<\n]*", said) == []
+    assert "1 of 2 queries of the run has no judgements and is ignored" in " ".join(said.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import tomllib
 from importlib import import_module
 from pathlib import Path
@@ -115,12 +116,22 @@ def test_no_arguments_and_an_unknown_command_are_wrong_usage() -> None:
     assert len(result.stderr.splitlines()) == 1
 
 
+def test_a_file_whose_compression_is_broken_stops_no_other(files: Path) -> None:
+    broken = files / "broken.trec.gz"
+    broken.write_bytes(gzip.compress((files / "good.trec").read_bytes())[:-20])
+    paths = [broken, files / "good.trec"]
+    document = report("ir", files / "qrels.trec", *paths, "--corpus-size", "1000", status=2)
+    assert [r["system"] for r in document["reports"]] == ["good"]
+    assert [e["input"] for e in document["errors"]] == ["broken.trec.gz"]
+    assert [one["name"] for one in document["call"]["inputs"]] == ["qrels.trec", "good.trec"]
+
+
 def test_after_a_refusal_the_other_inputs_are_graded(files: Path) -> None:
     (files / "broken.trec").write_text("q001 Q0 d1\n")
     paths = [files / name for name in ("nowhere.trec", "good.trec", "broken.trec", "blind.trec")]
     document = report("ir", files / "qrels.trec", *paths, "--corpus-size", "1000", status=2)
     assert [r["system"] for r in document["reports"]] == ["good", "blind"]
-    assert [e["input"] for e in document["errors"]] == [str(paths[0]), str(paths[2])]
+    assert [e["input"] for e in document["errors"]] == [paths[0].name, paths[2].name]
     for error in document["errors"]:
         assert error["kind"] == "InputError"
         assert error["lacks"]

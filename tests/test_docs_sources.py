@@ -46,9 +46,21 @@ def write_everything(folder: Path) -> None:
     test_choices.save(folder / "predictions.jsonl", test_choices.olmes(scores, labels))
 
 
+def lay_down_nfcorpus(irds_home: Path) -> None:
+    """Lay judgements where ir_datasets keeps those of the data set that the page names."""
+    kept = irds_home / "beir" / "nfcorpus" / "test.qrels"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    _, qrels = test_sources.pyterrier_frames()
+    lines = [f"{r.qid}\t{r.docno}\t{r.label}\n" for r in qrels.itertuples()]
+    kept.write_text("query-id\tcorpus-id\tscore\n" + "".join(lines))
+
+
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_runs(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_runs(
+    command: str, irds_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_everything(tmp_path)
+    lay_down_nfcorpus(irds_home)
     if "lm-eval" in command:  # the same name as RAGAS' samples
         labels = test_choices.BALANCED
         rows = test_choices.harness(test_choices.knows(labels, 0.6), labels)
@@ -58,6 +70,24 @@ def test_every_command_runs(command: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert program == "falsify-ir"
     result = call("ir", *arguments, "--n-trials", "200")
     assert result.exit_code in (0, 1, 3), result.stderr
+
+
+def test_every_section_says_what_to_save_and_what_to_run() -> None:
+    for section in PAGE.split("\n## ")[1:-1]:
+        name, _, text = section.partition("\n")
+        assert "\nSave: " in text, name
+        assert text.count("```sh") >= 1, name
+        # and what the answer means: something stands below the command
+        assert len(text.rpartition("```\n")[2].split()) > 10, name
+
+
+def test_the_lines_of_python_on_the_page_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_everything(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    first = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[0]
+    exec(compile(first, "docs/sources.md", "exec"), {})
 
 
 def test_every_source_has_a_command() -> None:

@@ -116,7 +116,7 @@ def test_the_extras_are_those_of_the_project() -> None:
     from tests.cli_runs import ROOT
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    declared = set(project["optional-dependencies"]) - {"all", "mteb", "notebooks", "test"}
+    declared = set(project["optional-dependencies"]) - {"all", "docs", "mteb", "notebooks", "test"}
     assert {extra for extra, _, _ in doctor.EXTRAS} == declared
 
 

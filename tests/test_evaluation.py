@@ -47,7 +47,7 @@ def test_self_matches_are_kept_or_removed_as_asked() -> None:
     assert len(create().run) == 4
     removed = create(keep_self=False)
     assert len(removed.run) == 3
-    assert removed.notes[0].message == "1 of 2 queries retrieve themselves (removed, as BEIR does)"
+    assert removed.notes[0].message == "1 of 2 queries retrieves itself (removed, as BEIR does)"
     others = create({"q1": {"q2": 1.0}, "q2": {"q1": 1.0, "d1": 0.5}})
     assert "W-SELF-MATCHES" not in codes_of(others)
 

@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from falsify_adapters.errors import UsageError, VerdictError
+from falsify_adapters.errors import MeasureError, UsageError, VerdictError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.gate import run_gate
 from falsify_adapters.gate.verdicts import gate_verdict, null_verdict
 from falsify_adapters.kernels import Precision
 from falsify_adapters.results import GateConfig, GateReport, NullResult
+from falsify_adapters.two_systems import compare_systems
 from tests.benchmarks_made import ALL, Benchmark, crowded, graded, made, one_ranking, ranking
 from tests.gate_cases import distinct_gold, evaluation, right_for
 from tests.strategies import qrels, rankings
@@ -532,7 +533,7 @@ def test_a_wrong_kernel_is_found_out_and_replaced(
 # Reports
 
 
-@pytest.mark.parametrize("measure", ["nDCG@5", "P(rel=3)@5", "SetF"])
+@pytest.mark.parametrize("measure", ["nDCG@5", "P@5", "SetF"])
 @pytest.mark.parametrize("kind", ALL)
 def test_reports_are_plain_json(kind: str, measure: str) -> None:
     report = run_gate(ALL[kind]().evaluation(benchmark="toy"), measure)
@@ -593,3 +594,18 @@ def test_an_alpha_that_no_number_of_draws_serves_is_refused(alpha: float) -> Non
     with pytest.raises(UsageError, match="alpha is so small") as refused:
         GateConfig(alpha=alpha)
     assert len(str(refused.value)) < 100
+
+
+def test_a_grade_that_no_document_has_is_refused_and_one_that_some_lack_is_noted() -> None:
+    run = {f"q{i}": {f"d{i}": 1.0} for i in range(40)}
+    qrels = {f"q{i}": {f"d{i}": 1 + i % 2} for i in range(40)}
+    evaluation = Evaluation.create(run, qrels, corpus_size=999)
+    with pytest.raises(MeasureError, match=r"AP\(rel=5\) takes grade 5 .* the highest grade is 2"):
+        run_gate(evaluation, "AP(rel=5)")
+    with pytest.raises(MeasureError, match="takes grade 3 and more"):
+        compare_systems(evaluation, evaluation.with_run(run), "P(rel=3)@1")
+    found = run_gate(evaluation, "P(rel=2)@1")
+    assert found.score == 0.5
+    (note,) = (note for note in found.warnings if note.code == "W-NO-RELEVANT")
+    assert note.message.startswith("20 of 40 queries have no document of grade 2 or more (q0, q10")
+    assert "W-NO-RELEVANT" not in {note.code for note in run_gate(evaluation, "P@1").warnings}

@@ -110,6 +110,51 @@ def test_departures_are_told(planned: Path) -> None:
     assert "kept to" not in call("ir", *inputs, "--quiet").stderr
 
 
+def written(folder: Path, *more: Any) -> dict[str, str]:
+    """Return what stands on the terminal, in Markdown and on the page."""
+    paths = {name: folder / f"report.{name}" for name in ("markdown", "html")}
+    result = call(
+        *("ir", folder / "gold.trec", folder / "mine.trec", *SIZE, "--no-playground"),
+        *("--plan", folder / "plan.toml", *more),
+        *(part for name, path in paths.items() for part in (f"--{name}", path)),
+    )
+    assert result.exit_code == 0, result.stderr
+    texts = {name: path.read_text("utf-8") for name, path in paths.items()}
+    return {"terminal": result.stdout, **texts}
+
+
+def test_every_report_for_people_says_that_the_plan_was_kept(planned: Path) -> None:
+    for text in written(planned).values():
+        assert "Kept to plan plan.toml, SHA-256 " in " ".join(text.split())
+        assert "Not kept to" not in text
+        assert "Departures" not in text
+
+
+def test_every_report_for_people_names_the_departures(planned: Path) -> None:
+    shown = written(planned, "--tau", "0.1", "-m", "nDCG@10", "-m", "RR@10")
+    for text in shown.values():
+        flat = " ".join(text.split())
+        assert "Not kept to plan plan.toml, SHA-256 " in flat
+        for said in ("tau is 0.1, planned was 0.2", "RR@10 was not planned", "R@5 was not graded"):
+            assert said in flat
+    assert "**Not kept to plan plan.toml" in shown["markdown"]
+    assert '<h2 id="plan">Departures from the plan</h2>' in shown["html"]
+
+
+def test_departures_are_escaped(planned: Path) -> None:
+    (planned / "<b>.trec").write_text((planned / "gold.trec").read_text() + "q001 0 d005 1\n")
+    paths = {name: planned / f"report.{name}" for name in ("markdown", "html")}
+    call(
+        *("ir", planned / "<b>.trec", planned / "mine.trec", *SIZE, "--no-playground"),
+        *("--plan", planned / "plan.toml"),
+        *(part for name, path in paths.items() for part in (f"--{name}", path)),
+    )
+    for path in paths.values():
+        text = path.read_text("utf-8")
+        assert "are others than planned" in text
+        assert "<b>" not in text
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -14,10 +13,10 @@ from typing import Any
 import pytest
 
 from falsify_adapters.cli.command import BY_VERDICT, INTERNAL, REFUSED
-from tests.cli_runs import ROOT, launcher, write_dataset, write_qrels, write_run
+from tests.cli_runs import ROOT, launcher
+from tests.pages import assert_is_printed, blocks_of, write_workplace
 
 README = (ROOT / "README.md").read_text("utf-8")
-NUMBER = re.compile(r"[-+]?\d+\.\d+")
 
 
 def blocks(language: str) -> list[str]:
@@ -40,30 +39,7 @@ def test_it_opens_with_the_two_make_targets() -> None:
 @pytest.fixture
 def workplace(tmp_path: Path) -> Path:
     """A folder that holds the files which the commands name."""
-    write_dataset(tmp_path / "data" / "nfcorpus", 120)
-    write_qrels(tmp_path / "qrels.trec", 120)
-    write_run(tmp_path / "my.trec", 120)
-    write_run(tmp_path / "old.trec", 120, "blind")
-    write_qrels(tmp_path / "llm.trec", 100)
-    write_mteb(tmp_path, 120)
-    return tmp_path
-
-
-def write_mteb(folder: Path, n_queries: int) -> None:
-    """Write rankings and the score of one model as mteb does, and qrels."""
-    write_qrels(folder / "qrels" / "nfcorpus.qrels", n_queries)
-    run = {f"q{i:03}": {f"d{i:03}": 0.9} for i in range(n_queries)}
-    meta = {"model_name": "org/model", "revision": "r1"}
-    row = {"ndcg_at_10": 1.0, "main_score": 1.0, "hf_subset": "default", "languages": []}
-    place = folder / "results" / "org__model" / "r1"
-    place.mkdir(parents=True)
-    (folder / "predictions").mkdir()
-    (folder / "predictions" / "NFCorpus_predictions.json").write_text(
-        json.dumps({"mteb_model_meta": meta, "default": {"test": run}})
-    )
-    (place / "NFCorpus.json").write_text(
-        json.dumps({"task_name": "NFCorpus", "scores": {"test": [row]}})
-    )
+    return write_workplace(tmp_path)
 
 
 @pytest.mark.parametrize("line", COMMANDS)
@@ -94,23 +70,9 @@ def test_there_are_commands_to_run() -> None:
     assert len(COMMANDS) >= 3
 
 
-def test_the_picture_is_what_the_command_prints(workplace: Path) -> None:
-    (picture,) = blocks("text")
-    prompt, *shown = picture.splitlines()
-    command, *arguments = shlex.split(prompt.removeprefix("$ "))
-    done = subprocess.run(
-        launcher(command.removeprefix("falsify-"), *arguments),
-        cwd=ROOT,
-        env={**os.environ, "COLUMNS": "80", "XDG_CACHE_HOME": str(workplace / "cache")},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    printed = done.stdout.splitlines()[: len(shown)]
-    assert [NUMBER.sub("0", line) for line in shown] == [NUMBER.sub("0", line) for line in printed]
-    for ours, theirs in zip(shown, printed, strict=True):
-        for a, b in zip(NUMBER.findall(ours), NUMBER.findall(theirs), strict=True):
-            assert float(a) == pytest.approx(float(b), abs=0.005), (ours, theirs)
+def test_the_picture_is_what_the_command_prints(tmp_path: Path) -> None:
+    (picture,) = blocks_of(ROOT / "README.md", "text")
+    assert_is_printed(picture, tmp_path)
 
 
 class Retriever:

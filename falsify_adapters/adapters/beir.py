@@ -27,7 +27,7 @@ from falsify_adapters.data.table import find_entry
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import as_qrels, categories, codes
-from falsify_adapters.notes import Note, some
+from falsify_adapters.notes import Note, counted, plural, some
 from falsify_adapters.readers import read_qrels
 from falsify_adapters.readers.source import content_sha256
 
@@ -113,7 +113,7 @@ class Dataset:
         if not found:
             raise InputError(
                 f"no judged query of {self.title} has a text",
-                found=f"{len(judged)} judged queries ({some(sorted(judged))})",
+                found=f"{counted(len(judged), 'judged query')} ({some(sorted(judged))})",
                 hint="do queries and qrels belong together?",
             )
         return found
@@ -502,7 +502,8 @@ def _evaluation(run: Any, qrels: Any, **options: Any) -> Evaluation:
         return evaluation
     note = Note(
         "W-SCORE-PRECISION",
-        f"{n_queries} queries have scores that differ beyond single precision only: BEIR, which"
+        f"{counted(n_queries, 'query')} {plural(n_queries, 'has', 'have')} scores that differ"
+        " beyond single precision only: BEIR, which"
         " compares in single precision, takes them for ties and may print another score",
     )
     return replace(evaluation, notes=(*evaluation.notes, note))

@@ -10,8 +10,9 @@ answers between questions with equally many choices, null D draws them from the 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from falsify_adapters.adapters.ranked import Ranked, evaluation_of
@@ -27,20 +28,30 @@ from falsify_adapters.adapters.records import (
 from falsify_adapters.dependence import Dependence
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.notes import Note, some
+from falsify_adapters.notes import Note, counted, plural, some
 
 #: The measure that is the accuracy.
 MEASURE = "P@1"
 
-#: Scores that OLMES writes for each choice; in the last, bits, less is better.
+#: Scores that OLMES writes for each choice.
 OLMES_SCORES = {
     "raw": ("sum_logits",),
     "per_token": ("logits_per_token",),
     "per_char": ("logits_per_char",),
     "per_byte": ("bits_per_byte", "logits_per_byte"),
+    "uncond": ("sum_logits",),
 }
 #: Accuracies that the harness writes for each sample.
-HARNESS_SCORES = {"raw": "acc", "norm": "acc_norm"}
+HARNESS_SCORES = {
+    "raw": "acc",
+    "norm": "acc_norm",
+    "bytes": "acc_bytes",
+    "mutual_info": "acc_mutual_info",
+}
+#: Lengths by which the harness divides.
+HARNESS_LENGTHS = {"norm": len, "bytes": lambda text: len(text.encode())}
+#: Most beginnings of the choices that are tried as what stands between question and choice.
+LONGEST_DELIMITER = 8
 
 
 @dataclass(frozen=True)
@@ -96,8 +107,9 @@ def evaluate_olmes(records: Records, *, score: str = "raw", **joining: Any) -> E
     ----------
     records : Records
         Rows with ``doc_id``, ``label``, ``model_output`` (one entry per choice) and ``metrics``.
-    score : {"raw", "per_token", "per_char", "per_byte"}
-        What ranks the choices: the log-likelihood, or its share per token, character or byte.
+    score : {"raw", "per_token", "per_char", "per_byte", "uncond"}
+        What ranks the choices: the log-likelihood, its share per token, character or byte, or
+        what the question adds to the choice's own log-likelihood.
     **joining
         Keywords of :meth:`Evaluation.create`, the corpus size aside.
 
@@ -135,9 +147,11 @@ def evaluate_harness(records: Records, *, score: str = "raw", **joining: Any) ->
     records : Records
         Rows with ``doc_id``, ``target``, ``filtered_resps`` (one pair of log-likelihood and
         greediness per choice) and ``acc`` or ``acc_norm``.
-    score : {"raw", "norm"}
-        What ranks the choices: the log-likelihood (``acc``), or its share per character
-        (``acc_norm``), for which ``arguments`` must hold the choices' texts.
+    score : {"raw", "norm", "bytes", "mutual_info"}
+        What ranks the choices: the log-likelihood (``acc``); its share per character
+        (``acc_norm``) or byte (``acc_bytes``), for which ``arguments`` must hold the choices'
+        texts; or what the question adds to the choice's own log-likelihood
+        (``acc_mutual_info``).
     **joining
         Keywords of :meth:`Evaluation.create`, the corpus size aside.
 
@@ -154,8 +168,8 @@ def evaluate_harness(records: Records, *, score: str = "raw", **joining: Any) ->
     {'7': 2}
     """
     _check_score(score, HARNESS_SCORES)
-    questions = [_sample(row, score, where) for row, where in _one_filter(records)]
-    return _evaluation(questions, score, records, **joining)
+    samples = [_sample(row, where) for row, where in _one_filter(records)]
+    return _evaluation(_questions(samples, score), score, records, **joining)
 
 
 def _check_score(score: str, known: Any) -> None:
@@ -181,7 +195,8 @@ def _evaluation(
         notes.append(
             Note(
                 "W-TIES",
-                f"in {len(tied)} of {len(questions)} questions a right and a wrong choice have the"
+                f"in {len(tied)} of {counted(len(questions), 'question')} a right and a wrong"
+                " choice have the"
                 f" same score ({some(tied)}); the one listed first is ranked first, as the tool"
                 " that wrote the file does",
             )
@@ -191,7 +206,10 @@ def _evaluation(
         records,
         corpus_size=max(sizes.values()),
         pool_sizes=sizes,
-        dependence=Dependence(strata={query: str(size) for query, size in sizes.items()}),
+        dependence=Dependence(
+            strata={query: str(size) for query, size in sizes.items()},
+            strata_from="number of choices",
+        ),
         notes=notes,
         **joining,
     )
@@ -203,8 +221,13 @@ def _ranked(questions: list[Question]) -> Iterator[Ranked]:
         yield Ranked(one.query_id, [f"choice-{i}" for i in one.order], gold, one.where)
 
 
+def _differing(questions: list[Question]) -> list[Question]:
+    """Return the questions where the best choice is right and the file denies it, or vice versa."""
+    return [one for one in questions if (one.order[0] in one.right) != one.picked_right]
+
+
 def _check_accuracy(questions: list[Question], score: str, label: str) -> None:
-    differ = [one for one in questions if (one.order[0] in one.right) != one.picked_right]
+    differ = _differing(questions)
     if not differ:
         return
     ours = sum(one.order[0] in one.right for one in questions) / len(questions)
@@ -212,8 +235,9 @@ def _check_accuracy(questions: list[Question], score: str, label: str) -> None:
     first = differ[0]
     raise InputError(
         f"{label}: the choices ranked by score {score!r} do not give the file's own accuracy",
-        found=f"{ours:.6f} recomputed, {theirs:.6f} in the file; {len(differ)} of {len(questions)}"
-        f" questions differ, the first at {first.where} (question {first.query_id}: choice"
+        found=f"{ours:.6f} recomputed, {theirs:.6f} in the file; {len(differ)} of"
+        f" {counted(len(questions), 'question')} {plural(len(differ), 'differs', 'differ')},"
+        f" the first at {first.where} (question {first.query_id}: choice"
         f" {first.order[0]} is best, right is {some(sorted(first.right))}, the file counts it"
         f" as {'right' if first.picked_right else 'wrong'})",
         hint="is another score meant, or was the file put together from two runs?",
@@ -245,7 +269,13 @@ def _olmes_score(output: Any, score: str, where: str) -> float:
             found=f"the keys {some(output, 8)}",
         )
     value = as_number(output[key], key, where)
-    return -value if score == "per_byte" else value
+    if score == "per_byte":
+        # bits in some versions, where less is better, log-likelihoods in others: never both signs
+        return -abs(value)
+    if score == "uncond":
+        own = as_number(required(output, "sum_logits_uncond", where), "sum_logits_uncond", where)
+        return as_number(value - own, "the difference of log-likelihoods", where)
+    return value
 
 
 def _one_filter(records: Records) -> list[tuple[Row, str]]:
@@ -262,18 +292,91 @@ def _one_filter(records: Records) -> list[tuple[Row, str]]:
     return [(row, where) for row, where in rows if str(row.get("filter", "none")) == wanted]
 
 
-def _sample(row: Row, score: str, where: str) -> Question:
+@dataclass(frozen=True)
+class _Sample:
+    """A sample of the harness: its row, and what the model said of each choice.
+
+    Parameters
+    ----------
+    row : mapping
+        The sample.
+    where : str
+        Where it stands, for errors.
+    likelihoods, alone : sequence of float
+        Log-likelihood of each choice after the question; and without it, if the file has that.
+    texts : sequence of str
+        What was appended to the question for each choice; empty if the file does not say.
+    """
+
+    row: Row
+    where: str
+    likelihoods: Sequence[float]
+    alone: Sequence[float]
+    texts: Sequence[str]
+
+
+def _sample(row: Row, where: str) -> _Sample:
     responses = as_list(required(row, "filtered_resps", where), "filtered_resps", where)
-    scores = [_likelihood(response, where) for response in responses]
+    values = [_likelihood(response, where) for response in responses]
     texts = _texts(row)
-    if score == "norm":
-        scores = [value / length for value, length in zip(scores, _lengths(texts, scores, where),
-                                                          strict=True)]  # fmt: skip
-    right = _target(row, texts, len(scores), where)
+    texts = texts if len(texts) == len(values) else []
+    if HARNESS_SCORES["mutual_info"] not in row:
+        return _Sample(row, where, values, (), texts)
+    # then each choice was asked for twice, the second time without the question
+    n = len(values) // 2
+    if len(values) % 2 or texts[:n] != texts[n:]:
+        raise InputError(
+            f"{where} has {HARNESS_SCORES['mutual_info']}, but not each choice twice",
+            found=counted(len(values), "response"),
+        )
+    return _Sample(row, where, values[:n], values[n:], texts[:n])
+
+
+def _questions(samples: list[_Sample], score: str) -> list[Question]:
+    """Rank the choices; what stands between question and choice is found out where it matters."""
+    if score not in HARNESS_LENGTHS:
+        return [_question(one, _scores(one, score, ""), score) for one in samples]
+    tried = (
+        [_question(one, _scores(one, score, delimiter), score) for one in samples]
+        for delimiter in _delimiters(samples)
+    )
+    first = next(tried)
+    if not _differing(first):
+        return first
+    return next((other for other in tried if not _differing(other)), first)
+
+
+def _question(sample: _Sample, scores: Sequence[float], score: str) -> Question:
+    row, where = sample.row, sample.where
+    right = _target(row, sample.texts, len(scores), where)
     accuracy = row.get(HARNESS_SCORES[score])
     if accuracy is None:
         raise _no_accuracy(where, HARNESS_SCORES[score], row)
     return Question(_query_id(row, where), scores, right, _is_one(accuracy, where), where)
+
+
+def _scores(sample: _Sample, score: str, delimiter: str) -> list[float]:
+    if score == "raw":
+        return list(sample.likelihoods)
+    if score == "mutual_info":
+        if not sample.alone:
+            raise _no_accuracy(sample.where, HARNESS_SCORES[score], sample.row)
+        pairs = zip(sample.likelihoods, sample.alone, strict=True)
+        return [as_number(a - b, "the difference", sample.where) for a, b in pairs]
+    lengths = _lengths(sample, HARNESS_LENGTHS[score], delimiter)
+    return [value / length for value, length in zip(sample.likelihoods, lengths, strict=True)]
+
+
+def _delimiters(samples: list[_Sample]) -> list[str]:
+    """Return what may stand before every choice of the file: a blank, nothing, or more."""
+    texts = [text for one in samples for text in one.texts] or [""]
+    pairs = zip(min(texts), max(texts), strict=False)  # what these share, all between them do
+    shared = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    shared = shared[:LONGEST_DELIMITER]
+    usual = [" "] if shared.startswith(" ") else []
+    longer = (shared[:n] for n in range(1, len(shared) + 1))
+    # no choice is empty
+    return [*usual, "", *(one for one in longer if one != " " and one not in texts)]
 
 
 def _likelihood(response: Any, where: str) -> float:
@@ -298,22 +401,43 @@ def _texts(row: Row) -> list[str]:
     return [text for text in texts if isinstance(text, str)]
 
 
-def _lengths(texts: list[str], scores: list[float], where: str) -> list[int]:
-    # the blank between question and choice is no part of the choice
-    lengths = [len(text.removeprefix(" ")) for text in texts]
-    if len(lengths) != len(scores) or not all(lengths):
+def _lengths(sample: _Sample, length: Callable[[str], int], delimiter: str) -> list[int]:
+    lengths = [length(text.removeprefix(delimiter)) for text in sample.texts]
+    if not lengths or not all(lengths):
         raise InputError(
-            f"{where}: the texts of the choices are not all in arguments",
-            found=f"{len(texts)} texts for {len(scores)} choices",
+            f"{sample.where}: the texts of the choices are not all in arguments",
+            found=(
+                f"{counted(sum(map(bool, lengths)), 'text')} for"
+                f" {counted(len(sample.likelihoods), 'choice')}"
+            ),
+            hint="score 'raw' needs none",
+        )
+    if _in_question(sample.texts):
+        raise InputError(
+            f"{sample.where}: the choices stand in the question, and their lengths nowhere",
+            found=f"{sample.texts[0]!r:.60} after each",
             hint="score 'raw' needs none",
         )
     return lengths
 
 
-def _target(row: Row, texts: list[str], n: int, where: str) -> frozenset[int]:
+def _in_question(texts: Sequence[str]) -> bool:
+    """Say whether all choices end alike: they differ inside the question, as in Winogrande."""
+    return len(texts) > 1 and len(set(texts)) == 1
+
+
+def _target(row: Row, texts: Sequence[str], n: int, where: str) -> frozenset[int]:
     target = required(row, "target", where)
     plain = [text.strip() for text in texts]
-    if isinstance(target, str) and len(plain) == n and plain.count(target.strip()) == 1:
+    if isinstance(target, str) and target.strip() in plain:
+        if _in_question(texts):
+            raise InputError(
+                f"{where} does not say which choice is right",
+                found=f"the target {target!r:.60}, which stands after every choice",
+                hint="the harness keeps no number of the right choice where choices stand inside"
+                " the question (Winogrande)",
+            )
+        # of equal choices the harness takes the first
         by_text = frozenset({plain.index(target.strip())})
         # a choice may read "2": then the number of a choice could be meant as well
         if not target.strip().isdecimal() or by_text == _indices(target, n, where):
@@ -334,7 +458,7 @@ def _indices(value: Any, n: int, where: str) -> frozenset[int]:
     if not whole or len(whole) < len(numbers):
         raise InputError(
             f"{where}: the right answer is not the number of a choice",
-            found=f"{value!r:.60}, {n} choices",
+            found=f"{value!r:.60}, {counted(n, 'choice')}",
             hint="choices are counted from 0",
         )
     return frozenset(whole)

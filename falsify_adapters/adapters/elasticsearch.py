@@ -6,10 +6,27 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from falsify_adapters.adapters.ranked import Ranked, evaluation_of
-from falsify_adapters.adapters.records import Records, as_id, as_list, as_object, required
+from falsify_adapters.adapters.records import (
+    Records,
+    as_id,
+    as_list,
+    as_object,
+    in_memory,
+    required,
+)
 from falsify_adapters.errors import InputError
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.notes import some
+from falsify_adapters.notes import counted, some
+
+
+def recognises(records: Records) -> bool:
+    """Say whether this is a response."""
+    return len(records.rows) == 1 and records.have("details", "metric_score")
+
+
+def recognises_request(records: Records) -> bool:
+    """Say whether this is a request."""
+    return len(records.rows) == 1 and records.have("requests")
 
 
 def evaluate(records: Records, gold: Records, **joining: Any) -> Evaluation:
@@ -45,6 +62,29 @@ def evaluate(records: Records, gold: Records, **joining: Any) -> Evaluation:
     """
     joining = {"provenance": {"qrels": dict(gold.provenance)}, **joining}
     return evaluation_of(_ranked(records, gold), records, **joining)
+
+
+def from_elasticsearch(
+    response: Mapping[str, Any], request: Mapping[str, Any], **joining: Any
+) -> Evaluation:
+    """Return the evaluation of what the client sent and got.
+
+    Parameters
+    ----------
+    response, request : mapping
+        Bodies of the response (``client.rank_eval(...).body``) and the request. Left unchanged.
+    **joining
+        As for :func:`evaluate`.
+
+    Examples
+    --------
+    >>> document = {"_index": "i", "_id": "7"}
+    >>> request = {"requests": [{"id": "q1", "ratings": [{**document, "rating": 2}]}]}
+    >>> response = {"details": {"q1": {"hits": [{"hit": document, "rating": 2}]}}}
+    >>> from_elasticsearch(response, request, corpus_size=9).n_queries
+    1
+    """
+    return evaluate(in_memory([response], "response"), in_memory([request], "request"), **joining)
 
 
 def _ranked(records: Records, gold: Records) -> Iterator[Ranked]:
@@ -105,7 +145,9 @@ def _only(records: Records, key: str) -> Mapping[str, Any]:
     if len(records.rows) != 1 or key not in records.rows[0]:
         raise InputError(
             f"{records.label} is not a rank_eval {'request' if key == 'requests' else 'response'}",
-            found=f"{len(records.rows)} records, the first with {some(records.rows[0], 5)}",
+            found=(
+                f"{counted(len(records.rows), 'record')}, the first with {some(records.rows[0], 5)}"
+            ),
             hint="first the request (requests[].ratings), then the response (details)",
         )
     return records.rows[0]

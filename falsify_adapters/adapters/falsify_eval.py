@@ -9,6 +9,7 @@ from falsify_adapters.adapters.ranked import Ranked, evaluation_of
 from falsify_adapters.adapters.records import Records, as_id, as_ids, required, row_id
 from falsify_adapters.errors import InputError
 from falsify_adapters.evaluation import Evaluation
+from falsify_adapters.notes import counted
 
 #: The grade that falsify-eval gives to gold without `rel`.
 USUAL_GRADE = 3
@@ -62,6 +63,9 @@ def _gold(row: Mapping[str, Any], where: str) -> dict[str, Any]:
     if len(grades) != len(ids) or len(set(ids)) != len(ids):
         raise InputError(
             f"{where}: gold names a document twice, or rel has another length",
-            found=f"{len(ids)} ids, {len(set(ids))} different, {len(grades)} grades",
+            found=(
+                f"{counted(len(ids), 'id')}, {len(set(ids))} different,"
+                f" {counted(len(grades), 'grade')}"
+            ),
         )
     return dict(zip(ids, grades, strict=True))

@@ -7,7 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from falsify_adapters.adapters.ranked import Ranked, evaluation_of
-from falsify_adapters.adapters.records import Records, as_ids, as_list, required, row_id
+from falsify_adapters.adapters.records import (
+    Records,
+    as_ids,
+    as_list,
+    in_memory,
+    required,
+    row_id,
+)
 from falsify_adapters.errors import InputError
 from falsify_adapters.evaluation import Evaluation
 
@@ -44,6 +51,26 @@ def evaluate(records: Records, **joining: Any) -> Evaluation:
     'sha256:a1fce4363854ff88'
     """
     return evaluation_of(_ranked(records, _keys(records)), records, **joining)
+
+
+def from_ragas(dataset: Any, **joining: Any) -> Evaluation:
+    """Return the evaluation of samples in memory.
+
+    Parameters
+    ----------
+    dataset : ragas.EvaluationDataset, or iterable of dict
+        The dataset, or what its ``to_list()`` returns. Left unchanged.
+    **joining
+        As for :func:`evaluate`.
+
+    Examples
+    --------
+    >>> row = {"retrieved_context_ids": [7, 9], "reference_context_ids": [9]}
+    >>> from_ragas([row], corpus_size=40).n_queries
+    1
+    """
+    rows = dataset.to_list() if hasattr(dataset, "to_list") else list(dataset)
+    return evaluate(in_memory(rows, "the RAGAS samples"), **joining)
 
 
 def _keys(records: Records) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from falsify_adapters.adapters.records import Records
+from falsify_adapters.chunks import best_chunks, best_grades
 from falsify_adapters.errors import InputError
 from falsify_adapters.evaluation import Evaluation
 
@@ -33,7 +34,9 @@ class Ranked:
     where: str
 
 
-def evaluation_of(ranked: Iterable[Ranked], records: Records, **joining: Any) -> Evaluation:
+def evaluation_of(
+    ranked: Iterable[Ranked], records: Records, *, chunks: str | None = None, **joining: Any
+) -> Evaluation:
     """Return the evaluation of ranked lists; rank 1 gets the highest score.
 
     Parameters
@@ -42,6 +45,9 @@ def evaluation_of(ranked: Iterable[Ranked], records: Records, **joining: Any) ->
         The questions.
     records : Records
         The file that they come from.
+    chunks : str, optional
+        Regular expression for the part of an id that only names a chunk: the best chunk then
+        stands for its document, among what was retrieved and what is relevant.
     **joining
         Keywords of :meth:`Evaluation.create`.
 
@@ -72,7 +78,11 @@ def evaluation_of(ranked: Iterable[Ranked], records: Records, **joining: Any) ->
         if one.retrieved is not None:
             run[one.query_id] = scores_by_rank(one.retrieved, one.where)
     provenance = {"run": dict(records.provenance), **joining.pop("provenance", {})}
-    return Evaluation.create(run, gold, provenance=provenance, **joining)
+    joining["provenance"] = provenance
+    if chunks is None:
+        return Evaluation.create(run, gold, **joining)
+    documents = best_chunks(run, chunks)
+    return Evaluation.create(documents, best_grades(gold, chunks), **joining)
 
 
 def scores_by_rank(retrieved: Sequence[str], where: str) -> dict[str, int]:

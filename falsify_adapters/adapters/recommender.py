@@ -14,6 +14,16 @@ from falsify_adapters.evaluation import Evaluation
 COLUMNS = {"query_id": "user_id", "doc_id": "item_id", "score": "score"}
 
 
+def recognises(records: Records) -> bool:
+    """Say whether these are recommended items."""
+    return records.have("user_id", "item_id", "score")
+
+
+def recognises_held_out(records: Records) -> bool:
+    """Say whether these are held-out items: they have no score."""
+    return records.have("user_id", "item_id") and not records.have("score")
+
+
 def from_recommendations(
     recommended: pd.DataFrame,
     held_out: pd.DataFrame,

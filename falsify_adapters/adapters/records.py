@@ -99,6 +99,21 @@ def read_records(source: Source) -> Records:
     )
 
 
+def in_memory(rows: list[Any], label: str) -> Records:
+    """Return records that came from no file, under a name for errors.
+
+    Raises
+    ------
+    InputError
+        If there are none, or one is no mapping.
+    """
+    if not rows:
+        raise InputError(f"{label}: there are none")
+    return Records(
+        [as_object(row, f"{label}, record {n + 1}") for n, row in enumerate(rows)], label
+    )
+
+
 def _rows(content: Content) -> tuple[str, list[Row]]:
     if content.encoding == "binary":
         return "parquet", _parquet(content.everything(), content.label)

@@ -160,9 +160,11 @@ def _from_file(path: str, name: str, options: Mapping[str, Any]) -> _Source:
                 f"there is no split {options['fit_split']!r} beside this file",
                 hint="name a folder in BEIR's layout, with qrels/SPLIT.tsv",
             )
-        fit = read_qrels(other).frame
+        fit = read_qrels(other)
     findings = find_oddities(file.frame)
-    return _Source(name, split, file.frame, findings, file.notes, {"qrels": file.provenance}, fit)
+    provenance = {"qrels": file.provenance} | ({"fit": fit.provenance} if fit else {})
+    frame = fit.frame if fit else None
+    return _Source(name, split, file.frame, findings, file.notes, provenance, frame)
 
 
 def _from_datasets(session: Session, name: str, options: Mapping[str, Any]) -> Iterator[_Source]:
@@ -173,13 +175,13 @@ def _from_datasets(session: Session, name: str, options: Mapping[str, Any]) -> I
         datasets = open_datasets(name, split=options["split"], **where)
         fits: list[Any] = [None] * len(datasets)
         if options["fit_split"]:
-            fits = [d.qrels for d in open_datasets(name, split=options["fit_split"], **where)]
+            fits = open_datasets(name, split=options["fit_split"], **where)
         for dataset, fit in zip(datasets, fits, strict=True):
             with session.attempt(dataset.title):
                 yield _from_dataset(dataset, fit, qrels_only=options["qrels_only"])
 
 
-def _from_dataset(dataset: Dataset, fit: pd.DataFrame | None, *, qrels_only: bool) -> _Source:
+def _from_dataset(dataset: Dataset, fit: Dataset | None, *, qrels_only: bool) -> _Source:
     from falsify_adapters.audit import find_oddities
     from falsify_adapters.progress import track
 
@@ -193,12 +195,13 @@ def _from_dataset(dataset: Dataset, fit: pd.DataFrame | None, *, qrels_only: boo
         queries=dataset.queries() if corpus.has_queries() and not qrels_only else None,
         documents=documents,
     )
+    fitted = {} if fit is None else {"fit": fit.provenance["qrels"]}
     return _Source(
         dataset.title,
         dataset.split,
         dataset.qrels,
         findings,
         dataset.notes,
-        {**dataset.provenance, **texts},
-        fit,
+        {**dataset.provenance, **texts, **fitted},
+        None if fit is None else fit.qrels,
     )

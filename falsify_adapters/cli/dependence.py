@@ -31,12 +31,15 @@ class Judged:
     queries : callable
         Reads the queries' file; raises if there is none.
     order : sequence of str, optional
-        The queries in the order in which the qrels file has them first.
+        The queries in the order in which the file with the judgements has them.
+    order_from : str
+        What that order is, for the report.
     """
 
     qrels: pd.DataFrame
     queries: Callable[[], Queries]
     order: Sequence[str] = ()
+    order_from: str = "first appearance in the qrels file"
 
     @property
     def ids(self) -> list[str]:
@@ -125,6 +128,7 @@ class Grouping:
             raise InputError(
                 "--clusters auto needs the text of every judged query",
                 found=f"{len(missing)} without one ({some(missing)})",
+                hint="--queries FILE gives them",
             )
         return similar_queries({query_id: texts[query_id] for query_id in judged.ids}), RULE
 
@@ -144,7 +148,7 @@ class Grouping:
         if not judged.order or self.queries_file is not None:
             found = judged.queries()
             return list(found.texts), f"order of {Path(found.name).name}"
-        return list(judged.order), "first appearance in the qrels file"
+        return list(judged.order), judged.order_from
 
     def _named(self, place: str, judged: Judged) -> tuple[dict[str, str], str]:
         """Return the names in a file, or in a column of the queries' file."""

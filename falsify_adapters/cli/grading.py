@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from falsify_adapters.cli.call import describe_call
+from falsify_adapters.cli.call import describe_call, drop_paths
 from falsify_adapters.cli.command import complain, exit_status, write
 from falsify_adapters.cli.options import was_chosen
 from falsify_adapters.cli.targets import check_targets
@@ -177,14 +177,17 @@ class Session:
             self._tell(report.warnings, report.system)
 
     def _tell(self, notes: Iterable[Note], system: str) -> None:
-        # on one screen the report itself shows the warnings
-        same_screen = sys.stderr.isatty() and sys.stdout.isatty() and self._prints_table
-        if self.quiet or same_screen:
+        if self.quiet or self._same_screen:
             return
         for note in notes:
             if (system, str(note)) not in self._told:
                 self._told.add((system, str(note)))
                 complain(f"warning: {note} [{system}]")
+
+    @property
+    def _same_screen(self) -> bool:
+        """Whether the report itself shows what would be told beside it."""
+        return sys.stderr.isatty() and sys.stdout.isatty() and self._prints_table
 
     @property
     def _prints_table(self) -> bool:
@@ -214,7 +217,7 @@ class Session:
         from falsify_adapters.plan import kept_to
 
         plan = self.outcome.plan = kept_to(self._plan, self.outcome.gate_reports())
-        if not self.quiet:
+        if not (self.quiet or self._same_screen):
             said = "kept to" if plan["kept"] else f"not kept to: {'; '.join(plan['departures'])}"
             complain(f"plan {plan['name']} ({plan['sha256'][:12]}) {said}")
 
@@ -290,6 +293,7 @@ def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) ->
     session.outcome.call = describe_call(context)
     with quietly(session.quiet), session.attempt(COMMAND_LINE):
         grade(session)
+    drop_paths(session.outcome, context)
     return session.finish()
 
 

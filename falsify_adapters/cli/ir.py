@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from falsify_adapters.cli.arguments import expanded, split_measures
+from falsify_adapters.cli.benchmark import Benchmark, as_named
 from falsify_adapters.cli.command import EXIT_STATUS_HELP, Command
-from falsify_adapters.cli.dependence import Grouping, Judged, queries_of
+from falsify_adapters.cli.dependence import Grouping, Judged
 from falsify_adapters.cli.grading import Session, run_session, system_names
 from falsify_adapters.cli.options import (
     READING,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=EXIT_STATUS_HELP,
 )
-@click.argument("qrels", metavar="QRELS")
+@click.argument("qrels", metavar="QRELS", callback=as_named)
 @click.argument("runs", nargs=-1, metavar="RUN... [MEASURE...]")
 @option(
     READING,
@@ -80,12 +81,13 @@ if TYPE_CHECKING:
 def main(context: click.Context, /, **options: Any) -> None:
     """Grade runs against qrels: do their scores mean anything? Four nulls say.
 
-    QRELS and RUN: TREC, BEIR's tsv or JSON; - is standard input. A RUN may be a folder or a
-    'pattern*'. Logs of other tools hold both: --from SOURCE FILE.
+    QRELS and RUN: TREC, BEIR's tsv or JSON; - is standard input. QRELS may be a data set of
+    ir_datasets, a RUN a folder or a 'pattern*'. Logs of other tools hold both: --from SOURCE FILE.
 
     \b
     falsify-ir qrels.trec bm25.trec --corpus-size 8841823
     falsify-ir qrels.trec a.run b.run nDCG@10 AP@100 --corpus-size 3633 --json -
+    falsify-ir irds:beir/nfcorpus/test bm25.trec
     falsify-ir --from ragas samples.jsonl R@5 --corpus-size 1200
     """
     context.exit(run_session(options, lambda session: _grade(session, options)))
@@ -110,18 +112,21 @@ def _grade(session: Session, options: Mapping[str, Any]) -> None:
 
 
 def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
-    from falsify_adapters.readers import read_qrels
-
     measures, config = chosen_measures(options), gate_config(options)
+    benchmark = Benchmark.of(options["qrels"])
+    corpus = pool(options)
+    if not corpus and options["corpus_size"] is None:
+        # also how deep a large run must be read depends on it
+        options = {**options, "corpus_size": benchmark.corpus_size()}
     reading, grouping = Reading.from_options(options), Grouping.from_options(options)
-    judged = read_qrels(options["qrels"])
+    judged = benchmark.judged
     inputs = _Inputs(
         judged,
         reading,
-        benchmark=options["benchmark"] or system_names([options["qrels"]])[options["qrels"]],
-        pool=pool(options),
+        benchmark=options["benchmark"] or benchmark.name,
+        pool=corpus,
         dependence=grouping.of(
-            Judged(judged.frame, lambda: queries_of(options["queries"]), judged.order)
+            Judged(judged.frame, lambda: benchmark.queries(options["queries"]), judged.order)
         ),
     )
     looks = SecondLooks(session, options, measures, config)

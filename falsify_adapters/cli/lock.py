@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from falsify_adapters.cli.command import Command
+from falsify_adapters.notes import counted
 
 
 @click.command("lock", cls=Command)
@@ -20,4 +21,4 @@ def main(folder: str, scores: bool) -> None:
     text = lock_text(Path(folder), scores=scores)
     write_atomically(Path(folder) / NAME, text.encode("utf-8", "surrogateescape"))
     n = sum(not line.startswith("#") for line in text.splitlines()) - 1
-    click.echo(f"{n:,} files in {NAME}")
+    click.echo(f"{counted(n, 'file')} in {NAME}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,12 @@ class SecondLooks:
 
                 self._others[path] = read_qrels(path)
 
+    def with_measures(self, measures: Sequence[Any]) -> SecondLooks:
+        """Return the same looks by other measures; no file is read again."""
+        other = copy(self)
+        other._measures = measures
+        return other
+
     def look(self, evaluation: Evaluation) -> None:
         """Grade one run again: at each grade, and by each other set of judgements."""
         for measure in self._measures if self._by_grade else ():
@@ -64,6 +71,7 @@ class SecondLooks:
                         self._config,
                         judge=Path(path).name,
                         notes=file.notes,
+                        provenance=file.provenance,
                     )
                     self._session.add_beside(report, report.system)
 

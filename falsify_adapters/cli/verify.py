@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import chdir
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from falsify_adapters.cli.beir import PLACEHOLDER
+from falsify_adapters.cli.benchmark import PREFIX
 from falsify_adapters.cli.call import PLACES, SILENT
 from falsify_adapters.cli.command import Command
 from falsify_adapters.cli.options import WRITING
 from falsify_adapters.errors import InputError, UsageError
+from falsify_adapters.notes import counted
 
 if TYPE_CHECKING:
     from falsify_adapters.report.differences import Difference
@@ -27,6 +31,11 @@ COMMANDS = {
     "falsify-mteb": "mteb",
     "audit": "audit",
 }
+#: Folder of the files after which systems are called; all others have one for each option.
+SYSTEMS = "systems"
+#: Options that may also hold a word, a number or the name of a column, and those that name data.
+WORDS = ("pool", "clusters", "strata")
+NAMES = (*WORDS, "datasets", "benchmarks")
 #: Differences that are listed.
 LISTED = 20
 #: Largest report that is read, in bytes.
@@ -52,7 +61,7 @@ def main(context: click.Context, /, report: str, data: str | None) -> None:
 
     was = read_report(report)
     with tempfile.TemporaryDirectory(prefix="falsify-verify-") as stage:
-        now = _again(was["call"], data, Path(stage))
+        now = _again(was, data, Path(stage).resolve())
     _refuse_changed(was, now)
     other = environment_differences(was, now)
     comparison = Comparison(exact=not other)
@@ -65,9 +74,15 @@ def main(context: click.Context, /, report: str, data: str | None) -> None:
         click.echo(f"... and {len(found) - LISTED} more")
     n, digits = comparison.numbers, "12 digits" if comparison.exact else "1e-9"
     if found:
-        click.echo(f"NOT VERIFIED: {len(found)} differences among {n:,} numbers, to {digits}.")
+        click.echo(
+            f"NOT VERIFIED: {counted(len(found), 'difference')} among {counted(n, 'number')}, to"
+            f" {digits}."
+        )
     else:
-        click.echo(f"Verified: {n:,} numbers in {len(was['reports'])} reports agree to {digits}.")
+        click.echo(
+            f"Verified: {counted(n, 'number')} in {counted(len(was['reports']), 'report')} agree"
+            f" to {digits}."
+        )
     context.exit(1 if found else 0)
 
 
@@ -113,6 +128,7 @@ def _check_shape(name: str, document: Mapping[str, Any]) -> None:
     fits = (
         isinstance(reports, list)
         and all(isinstance(report, dict) for report in reports)
+        and all(isinstance(report.get("provenance") or {}, dict) for report in reports)
         and isinstance(options, dict)
         and all(_is_place(options[key]) for key in PLACES if key in options)
         and isinstance(environment, dict)
@@ -134,26 +150,29 @@ def _is_place(value: object) -> bool:
     )
 
 
-def _again(call: Mapping[str, Any], data: str | None, stage: Path) -> dict[str, Any]:
+def _again(was: Mapping[str, Any], data: str | None, stage: Path) -> dict[str, Any]:
     """Call the command again, on inputs found under `data`."""
-    folder = Path(data or ".")
+    call, folder = was["call"], Path(data or ".").absolute()
     if not folder.is_dir():
         raise UsageError(f"--data {data} is no folder")
     command = import_module(f"falsify_adapters.cli.{COMMANDS[call['command']]}").main
-    places = Finder(folder, stage).find(call)
+    places = Finder(folder, stage).find(was)
     target = stage / "report.json"
     arguments = [*_arguments(command, {**call["options"], **places}), "--quiet"]
     offered = {name for parameter in command.params for name in parameter.opts}
     if "--offline" in offered:
         arguments.append("--offline")
-    if "--data-dir" in offered and data is not None:
-        arguments += ["--data-dir", data]
+    data_dir = data or os.environ.get("FALSIFY_DATA_DIR")
+    if "--data-dir" in offered and data_dir:
+        arguments += ["--data-dir", str(Path(data_dir).absolute())]
     positional = _positional(command, places)
-    command.main(
-        [*arguments, "--json", str(target), "--", *positional],
-        prog_name=call["command"],
-        standalone_mode=False,
-    )
+    # systems are called after the paths of their runs: these are relative, as they were
+    with chdir(stage / SYSTEMS):
+        command.main(
+            [*arguments, "--json", str(target), "--", *positional],
+            prog_name=call["command"],
+            standalone_mode=False,
+        )
     document: dict[str, Any] = json.loads(target.read_bytes())
     return document
 
@@ -191,10 +210,11 @@ class Finder:
 
     def __init__(self, data: Path, stage: Path) -> None:
         self._data, self._stage = data, stage
-        self._files = [folder / name for folder, names in _walk(data) for name in names]
+        self._files = [data, *(folder / name for folder, names in _walk(data) for name in names)]
         self._hashes: dict[Path, str | None] = {}
+        (stage / SYSTEMS).mkdir()
 
-    def find(self, call: Mapping[str, Any]) -> dict[str, Any]:
+    def find(self, report: Mapping[str, Any]) -> dict[str, Any]:
         """Return the place of every input, by option.
 
         Raises
@@ -202,37 +222,64 @@ class Finder:
         InputError
             If an input is missing or has changed.
         """
-        expected = {one["name"]: one["sha256"] for one in call["inputs"]}
+        options, inputs = report["call"]["options"], report["call"]["inputs"]
+        expected = {(one.get("option"), one["name"]): one["sha256"] for one in inputs}
+        systems = {"runs", "baseline"} | ({"qrels"} if options.get("source") else set())
         found: dict[str, Any] = {}
         problems: list[str] = []
-        for name in PLACES:
-            value = call["options"].get(name)
+        for option in PLACES:
+            value = options.get(option)
             if value is None:
                 continue
-            labels = [value] if isinstance(value, str) else value
             places = []
-            for label in labels:
+            for label in [value] if isinstance(value, str) else value:
+                folder = SYSTEMS if option in systems else option
                 try:
-                    places.append(self._place(name, label, expected.get(label)))
+                    sha256 = expected.get((option, label))
+                    if sha256 is not None:
+                        place = self._lay_out(self._by_hash(label, sha256), folder, label)
+                    elif PLACEHOLDER in label:
+                        place = self._template(label, folder, report["reports"])
+                    else:
+                        place = self._unhashed(option, label)
+                    places.append(place)
                 except InputError as error:
                     problems.append(str(error))
-            found[name] = places[0] if isinstance(value, str) and places else places
+            found[option] = places[0] if isinstance(value, str) and places else places
         if problems:
             raise InputError("; ".join(problems), hint="--data DIR says where the inputs are")
         return found
 
-    def _place(self, option: str, label: str, sha256: str | None) -> str:
+    def _template(self, label: str, folder: str, reports: Iterable[Mapping[str, Any]]) -> str:
+        """Lay out the file of each data set that a run's path with its name stood for."""
+        laid_out = 0
+        for report in reports:
+            names = (report.get("benchmark"), report.get("subset"))
+            title = "/".join(name for name in names if isinstance(name, str))
+            own = label.replace(PLACEHOLDER, title)
+            for name in ("run", "baseline", "candidate"):
+                file = (report.get("provenance") or {}).get(name)
+                file = file if isinstance(file, dict) else {}
+                if file.get("name") == Path(own).name and isinstance(file.get("sha256"), str):
+                    self._lay_out(self._by_hash(own, file["sha256"]), folder, own)
+                    laid_out += 1
+        if not laid_out:
+            raise InputError(f"{label} cannot be found again", found="no report on such a run")
+        return label
+
+    def _unhashed(self, option: str, label: str) -> str:
+        """Return the place of a folder, or what is no place: a data set's name, a word."""
         if label == "-":
-            raise InputError("standard input cannot be read again")
-        if sha256 is not None:
-            return str(self._lay_out(self._by_hash(label, sha256), option, label))
-        if "{dataset}" in label:
-            return str(self._data / label)
+            raise InputError("standard input cannot be read again", hint="save it to a file")
         folders = [p for p in self._files if _ends_with(p, label) and p.is_dir()]
-        if folders:
+        if option not in WORDS and folders:
             return str(folders[0])
-        if option in ("datasets", "benchmarks"):
+        if label.startswith(PREFIX):
             return label  # a data set's name
+        # a stranger's report names no place outside of --data
+        outside = Path(label).is_absolute() or ".." in Path(label).parts
+        if option in NAMES and not outside:
+            return label
         raise InputError(f"{label} is not there")
 
     def _by_hash(self, label: str, sha256: str) -> Path:
@@ -258,15 +305,16 @@ class Finder:
                 self._hashes[path] = None
         return self._hashes[path]
 
-    def _lay_out(self, path: Path, option: str, label: str) -> Path:
-        """Link a file under its old name, after which systems and benchmarks are called."""
-        target = (self._stage / option / label).absolute()
-        if self._stage.absolute() not in target.parents or ".." in Path(label).parts:
+    def _lay_out(self, path: Path, folder: str, label: str) -> str:
+        """Link a file under its old name; return the place as the command is to be told it."""
+        root = self._stage / folder
+        target = root / label
+        if Path(label).is_absolute() or ".." in Path(label).parts:
             raise InputError(f"{label} leads out of the folder")
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists():
-            target.symlink_to(path.absolute())
-        return target
+            target.symlink_to(path)
+        return label if folder == SYSTEMS else str(target)
 
 
 def _walk(data: Path) -> Iterator[tuple[Path, list[str]]]:
@@ -282,18 +330,37 @@ def _ends_with(path: Path, label: str) -> bool:
 
 
 def _refuse_changed(was: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Refuse if what was read this time is something else."""
-    changed = []
-    for one, other in zip(was["reports"], now["reports"], strict=False):
-        old, new = (report.get("provenance") or {} for report in (one, other))
-        for name, facts in old.items():
-            hashed = isinstance(facts, dict) and facts.get("sha256")
-            if hashed and (new.get(name) or {}).get("sha256") != facts["sha256"]:
-                changed.append(f"{name} {facts.get('name', '')}".strip())
-        if old.get("sha256") != new.get("sha256"):
-            changed.append(str(old.get("file")))
+    """Refuse if what was read this time is something else, or less, or more."""
+    old, new = ({_key(one): one for one in document["reports"]} for document in (was, now))
+    changed = [name for key in old.keys() & new.keys() for name in _changed(old[key], new[key])]
     if changed:
-        raise InputError(f"changed since the report: {', '.join(dict.fromkeys(changed))}")
+        raise InputError(f"changed since the report: {', '.join(sorted(set(changed)))}")
+    gone, new_ones = ([key for key in a if key not in b] for a, b in ((old, new), (new, old)))
+    if gone and len(now["errors"]) > len(was.get("errors", ())):
+        said = [f"{one['input']}: {one['lacks']}" for one in now["errors"]]
+        raise InputError("what was graded is refused now", found="; ".join(said))
+    for lacks, keys in (("is not there any more", gone), ("was not there", new_ones)):
+        if keys:
+            raise InputError(f"a result {lacks}: {', '.join(filter(None, keys[0]))}")
+
+
+def _key(report: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what a report is about."""
+    systems = ("kind", "system", "baseline", "candidate", "judge")
+    places = ("benchmark", "task", "subset", "split", "revision", "measure")
+    return tuple(str(report.get(name) or "") for name in (*systems, *places))
+
+
+def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the files of a report that have another hash now."""
+    old, new = (report.get("provenance") or {} for report in (old, new))
+    for name, facts in old.items():
+        hashed = isinstance(facts, dict) and facts.get("sha256")
+        other = new.get(name)
+        if hashed and (other if isinstance(other, dict) else {}).get("sha256") != facts["sha256"]:
+            yield f"{name} {facts.get('name') or facts.get('file') or ''}".strip()
+    if old.get("sha256") != new.get("sha256"):
+        yield str(old.get("file"))
 
 
 def environment_differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
@@ -310,7 +377,9 @@ def _all_differences(
 ) -> Iterator[Difference]:
     n_was, n_now = len(was["reports"]), len(now["reports"])
     if n_was != n_now:
-        raise InputError(f"the report has {n_was} results, computed again there are {n_now}")
+        raise InputError(
+            f"the report has {counted(n_was, 'result')}, computed again there are {n_now}"
+        )
     for i, (one, other) in enumerate(zip(was["reports"], now["reports"], strict=True), 1):
         names = [str(one[key]) for key in ("system", "benchmark", "measure") if one.get(key)]
         place = f"report {i} ({', '.join(names)}):"

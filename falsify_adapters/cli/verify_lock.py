@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from falsify_adapters.cli.command import Command
+from falsify_adapters.notes import counted
 
 
 @click.command(
@@ -24,5 +25,9 @@ def main(context: click.Context, /, folder: str) -> None:
     lines = changes(locked, scan(Path(folder)))
     for line in lines:
         click.echo(line)
-    click.echo(f"{len(lines)} changes" if lines else f"All {len(locked):,} files are as locked.")
+    click.echo(
+        counted(len(lines), "change")
+        if lines
+        else f"All {counted(len(locked), 'file')} are as locked."
+    )
     context.exit(1 if lines else 0)

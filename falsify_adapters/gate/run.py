@@ -16,7 +16,7 @@ from falsify_adapters.gate.tie_range import tie_extremes
 from falsify_adapters.gate.together import dependence_notes, dependence_of
 from falsify_adapters.gate.verdicts import verdict_under_ties
 from falsify_adapters.gate.warnings import gate_notes
-from falsify_adapters.measures import Measure, parse_measure
+from falsify_adapters.measures import Measure, check_grade, parse_measure
 from falsify_adapters.power import NO_POWER, power_of, power_sentence
 from falsify_adapters.provenance import one_blas_thread, with_frames
 from falsify_adapters.results import NULLS, GateConfig, GateReport, Power
@@ -58,6 +58,7 @@ def run_gate(
     """
     config = config or GateConfig()
     parsed = parse_measure(measure)
+    about_grades = check_grade(parsed, evaluation.qrels)
     main = grade(evaluation.run, evaluation.qrels, evaluation, parsed, config)
     extremes = tie_extremes(evaluation, parsed, main, config)
     ties = extremes.range() if extremes else None
@@ -70,6 +71,7 @@ def run_gate(
     dependence = dependence_of(evaluation, main, config)
     notes = [
         *evaluation.notes,
+        *about_grades,
         *gate_notes(main, companion, ties, config),
         *dependence_notes(dependence),
     ]

@@ -9,7 +9,7 @@ import numpy as np
 
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.gate.grading import Graded, Units, intervals
-from falsify_adapters.notes import Note, some
+from falsify_adapters.notes import Note, plural, some
 from falsify_adapters.resampling import ROUNDING
 from falsify_adapters.results import NULLS, GateConfig
 
@@ -93,7 +93,7 @@ def dependence_notes(dependence: dict[str, Any] | None) -> Iterator[Note]:
         yield Note(
             "W-STRATA-MERGED",
             f"small strata were merged with their neighbours into {some(groups)}; null A permutes"
-            f" inside {strata['strata']} strata",
+            f" inside {strata['strata']} {plural(strata['strata'], 'stratum', 'strata')}",
         )
     for kind in ("clusters", "blocks"):
         held = dependence[kind]

@@ -9,7 +9,7 @@ import numpy as np
 
 from falsify_adapters.gate.grading import Graded
 from falsify_adapters.gate.verdicts import names
-from falsify_adapters.notes import Note
+from falsify_adapters.notes import Note, counted, plural
 from falsify_adapters.resampling import ROUNDING, effective_queries
 from falsify_adapters.results import NULLS, Companion, GateConfig, Ties
 
@@ -73,7 +73,9 @@ def degenerate_benchmark(main: Graded) -> Iterator[Note]:
     if len(main.coded.set_query) == 1:
         yield Note(
             "W-BENCHMARK-DEGENERATE",
-            f"{len(main.own)} queries share {main.coded.gold_count.max()} relevant document(s):"
+            f"{counted(len(main.own), 'query')}"
+            f" {plural(len(main.own), 'has', 'share')}"
+            f" {counted(int(main.coded.gold_count.max()), 'relevant document')}:"
             " no ranking can show that it read the query",
         )
 
@@ -103,7 +105,8 @@ def _self_pairs(main: Graded) -> Iterator[Note]:
     where = "" if stratum is None else " in a stratum"
     yield Note(
         "W-SMALL-N",
-        f"with {' to '.join(f'{size}' for size in ends)} queries{where} a permutation leaves each"
+        f"with {' to '.join(f'{size}' for size in ends)} {plural(ends[-1], 'query')}{where} a"
+        " permutation leaves each"
         f" in place with chance {' to '.join(f'1/{size}' for size in ends)}: delta A is"
         f" {' to '.join(f'{1 - 1 / size:.3f}' for size in ends)} of the difference to other"
         f" queries' answers{where and ' in the same stratum'}",
@@ -131,8 +134,9 @@ def _units(main: Graded) -> str:
     """Name what varies on its own, and how many there are."""
     count = main.units.count(len(main.own))
     if main.units.cluster is not None:
-        return f"{count} clusters of queries"
-    return f"{count} queries" if main.units.order is None else f"{count} blocks of queries"
+        return f"{counted(count, 'cluster')} of queries"
+    one = "query" if main.units.order is None else "block"
+    return counted(count, one) + (" of queries" if one == "block" else "")
 
 
 def _about_resampling(main: Graded, config: GateConfig) -> Iterator[Note]:
@@ -164,7 +168,8 @@ def _about_ties(main: Graded, ties: Ties | None) -> Iterator[Note]:
         )
         yield Note(
             "W-TIES",
-            f"ties in the top ranks of {ties.queries} of {len(main.own)} queries: the score lies"
+            f"ties in the top ranks of {ties.queries} of {counted(len(main.own), 'query')}: the"
+            " score lies"
             f" between {ties.low_score:.4f} and {ties.high_score:.4f}{unsure}",
         )
 

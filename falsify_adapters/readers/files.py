@@ -13,7 +13,7 @@ import pandas as pd
 
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.frames import as_qrels, codes, drop_rows, rank_in_query
-from falsify_adapters.notes import Note, some
+from falsify_adapters.notes import Note, counted, plural, some
 from falsify_adapters.progress import progress
 from falsify_adapters.readers.jsons import JsonReader, Pair
 from falsify_adapters.readers.layout import Kind, Layout
@@ -305,7 +305,8 @@ class _RunReader(_Reader):
             self.notes.append(
                 Note(
                     "W-DEPTH",
-                    f"{self.label}: only the best {self.depth} documents per query, and those tied"
+                    f"{self.label}: only the best {counted(self.depth, 'document')} per query,"
+                    " and those tied"
                     f" with the last, were kept while reading ({len(run)} of {self.rows.seen}"
                     " rows); repeated documents were looked for among these only",
                 )
@@ -416,7 +417,8 @@ def _note_quotes(reader: _Reader) -> None:
         reader.notes.append(
             Note(
                 "W-QUOTED-IDS",
-                f"{reader.label}: {len(found)} ids stand in quotation marks, which were taken as"
+                f"{reader.label}: {counted(len(found), 'id')}"
+                f" {plural(len(found), 'stands', 'stand')} in quotation marks, taken as"
                 f" part of the id ({some(found)})",
             )
         )

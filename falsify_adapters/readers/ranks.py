@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from falsify_adapters.errors import InputError
-from falsify_adapters.notes import Note
+from falsify_adapters.notes import Note, counted
 from falsify_adapters.readers.lines import FloatArray, IntArray
 
 #: A query's scores run against its ranks if this share of rank neighbours does.
@@ -76,7 +76,7 @@ def judge(agreement: Agreement, label: str, *, chosen: bool, notes: list[Note]) 
     if agreement.reversed * 2 > agreement.queries and not chosen:
         raise ScoreOrderError(
             f"{label}: score order is the reverse of the rank column in {agreement.reversed} of"
-            f" {agreement.queries} queries (distances?)",
+            f" {counted(agreement.queries, 'query')} (distances?)",
             hint="say which is right: --score-order ascending (smaller is better),"
             " --score-order descending (trust the scores) or --rank-from-column (trust the ranks)",
         )
@@ -111,7 +111,8 @@ def note_rising_lines(agreement: Agreement, rows: int, label: str, notes: list[N
         notes.append(
             Note(
                 "W-SCORES-ASCEND",
-                f"{label}: all {queries} queries list their documents by rising score; if these"
+                f"{label}: all {counted(queries, 'query')} list their documents by rising score;"
+                " if these"
                 " are distances, say --score-order ascending",
             )
         )

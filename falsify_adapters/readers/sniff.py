@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from falsify_adapters.errors import InputError, UsageError
-from falsify_adapters.notes import some
+from falsify_adapters.notes import counted, some
 from falsify_adapters.readers.layout import INTEGER, NUMBER, Kind, Layout, header_columns
 from falsify_adapters.readers.lines import split
 
@@ -197,7 +197,8 @@ def _unknown(line: tuple[int, str], kind: Kind, label: str) -> InputError:
     fields = split(text, Layout("", delimiter, {}, 0))
     what = {"run": "a run", "qrels": "qrels", "exclusions": "a list of exclusions"}[kind]
     return InputError(
-        f"{label}: line {number} has {len(fields)} columns, which is no known form of {what}",
+        f"{label}: line {number} has {counted(len(fields), 'column')}, which is no known form of"
+        f" {what}",
         found=some(fields, 8)[:80],
         hint=f"a line is {_SHAPES[kind]}",
     )

@@ -10,6 +10,7 @@ from rich.box import Box
 from rich.table import Table
 
 from falsify_adapters.audit import Audit, in_order
+from falsify_adapters.notes import counted
 from falsify_adapters.report.text import number, share
 
 LEGEND = (
@@ -88,18 +89,21 @@ def ceiling_line(ceiling: Mapping[str, Any]) -> str:
 def oddities(audit: Audit) -> list[str]:
     """Return a phrase for each thing that is odd about a benchmark."""
     found = audit.findings
-    counted = [
+    odd = [
         (found.without_relevant, "{} without a relevant document"),
         (found.same_gold_set, "{} with the relevant documents of another"),
         (found.same_text, "{} with the text of another"),
         (found.text_is_document, "{} whose text is a document's"),
     ]
     phrases = [
-        text.format(f"{count:,} of {found.n_queries:,} queries") for count, text in counted if count
+        text.format(f"{count:,} of {counted(found.n_queries, 'query')}")
+        for count, text in odd
+        if count
     ]
     if found.gold_not_in_corpus:
         phrases.append(
-            f"{found.gold_not_in_corpus:,} of {audit.ceiling.n_documents:,} relevant documents not"
+            f"{found.gold_not_in_corpus:,} of"
+            f" {counted(audit.ceiling.n_documents, 'relevant document')} not"
             " in the corpus"
         )
     return phrases

@@ -6,10 +6,11 @@ Clusters, blocks and strata; two systems; grades; other judgements.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from falsify_adapters.notes import counted
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.report.text import number, sentence
 from falsify_adapters.results import NULLS, GateReport
@@ -35,12 +36,15 @@ class Sheet:
         Cells; a line end in a cell is where it may break.
     below : tuple of str
         Sentences.
+    made : tuple of tuple of str and mapping
+        What each part was made with, after its name: settings, and where the inputs come from.
     """
 
     heading: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     below: tuple[str, ...]
+    made: tuple[tuple[str, Mapping[str, Any]], ...] = ()
 
 
 def sheets(outcome: Outcome) -> Iterator[Sheet]:
@@ -80,10 +84,11 @@ def _where(report: Any) -> str:
 def _comparisons(group: Sequence[Comparison]) -> Sheet:
     first = group[0]
     several = first.n_candidates > 1
-    facts = f"{first.n_queries:,} queries"
+    facts = counted(first.n_queries, "query")
     if first.n_units != first.n_queries:
-        facts += f" in {first.n_units:,} groups that vary together"
-    below = [f"{c.candidate}: {c.verdict}. {sentence(c.reason)}" for c in group]
+        facts += f" in {counted(first.n_units, 'group')} that vary together"
+    # the reason starts with a name, which keeps its case
+    below = [f"{c.candidate}: {c.verdict}. {c.reason}." for c in group]
     below += [f"{note.code}  {note.message}" for note in _notes(group)]
     return Sheet(
         f"{_where(first)} · compared with {first.baseline}, which scores"
@@ -105,6 +110,7 @@ def _comparisons(group: Sequence[Comparison]) -> Sheet:
             for c in group
         ),
         tuple(below),
+        tuple((c.candidate, _made(c)) for c in group),
     )
 
 
@@ -131,7 +137,7 @@ def _beyond(group: Sequence[Comparison]) -> Sheet:
 
 def _grades(table: GradeTable) -> Sheet:
     return Sheet(
-        f"{_where(table)} · {table.system} at each grade ({table.n_queries:,} queries)",
+        f"{_where(table)} · {table.system} at each grade ({counted(table.n_queries, 'query')})",
         ("grade", "relevant", "queries", "score", *NULLS, "verdict"),
         tuple(
             (
@@ -148,6 +154,7 @@ def _grades(table: GradeTable) -> Sheet:
             "Lower grades count as not relevant; queries is how many still have a relevant"
             " document, the others count 0.",
         ),
+        ((table.system, _made(table)),),
     )
 
 
@@ -174,7 +181,12 @@ def _judgements(group: Sequence[SecondJudgement]) -> Sheet:
             for j in group
         ),
         tuple(below),
+        tuple((f"{j.system}, {j.judge}", _made(j)) for j in group),
     )
+
+
+def _made(report: Any) -> dict[str, Any]:
+    return {"settings": report.settings, **report.provenance}
 
 
 def _notes(group: Sequence[Any]) -> list[Any]:
@@ -194,12 +206,13 @@ def dependence_lines(report: GateReport) -> Iterator[str]:
     clusters, blocks, strata = (known[name] for name in ("clusters", "blocks", "strata"))
     if clusters is not None:
         yield (
-            f"Clusters: {clusters['clusters']:,} among {report.n_queries:,} queries, the largest"
+            f"Clusters: {clusters['clusters']:,} among {counted(report.n_queries, 'query')}, the"
+            " largest"
             f" holds {clusters['largest']:,} ({clusters['source']}). {_widening(known)}"
         )
     if blocks is not None:
         yield (
-            f"Blocks: {blocks['blocks']:,} of {blocks['length']:,} queries in a row"
+            f"Blocks: {blocks['blocks']:,} of {counted(blocks['length'], 'query')} in a row"
             f" ({blocks['source']}). {_widening(known)}"
         )
     if strata is not None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from falsify_adapters.notes import counted
+
 #: What differs between other versions or machines may be this much, relative and absolute.
 TOLERANCE = 1e-9
 #: Sentences: they repeat numbers, rounded.
@@ -84,5 +86,5 @@ def _is_number(value: Any) -> bool:
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
-        return f"{len(value)} entries"
+        return counted(len(value), "entry")
     return "absent" if value is None else str(value)

@@ -14,13 +14,17 @@ import pandas as pd
 
 from falsify_adapters import __version__
 from falsify_adapters.errors import MissingExtraError
+from falsify_adapters.notes import counted, plural
 from falsify_adapters.playground import PREDICTORS, SHARES, Playground, Point, report_key
 from falsify_adapters.provenance import describe_environment
 from falsify_adapters.report import svg
+from falsify_adapters.report.audits import LEGEND as AUDITED
+from falsify_adapters.report.audits import audit_cells, audit_head, by_measure, oddities
 from falsify_adapters.report.averages import MacroAverage
-from falsify_adapters.report.beside import dependence_lines, sheets
+from falsify_adapters.report.beside import Sheet, dependence_lines, sheets
 from falsify_adapters.report.groups import by_benchmark, title, warnings_of
-from falsify_adapters.report.outcome import Outcome
+from falsify_adapters.report.outcome import SCHEMA, Outcome
+from falsify_adapters.report.scores import tables
 from falsify_adapters.report.text import number, printable, sentence, share, shorten
 from falsify_adapters.results import NULL_NAMES, NULLS, GateReport, NullResult, plain
 
@@ -29,8 +33,6 @@ if TYPE_CHECKING:
 
 #: Longer names are cut in their middle, except where they are given in full.
 LONGEST_NAME = 64
-#: Kinds of reports that have tables of their own.
-IN_SHEETS = frozenset({"comparison", "grades", "judgements"})
 #: How many of the worst queries are named.
 WORST = 10
 
@@ -79,24 +81,21 @@ def to_html(outcome: Outcome) -> str:
         script=_raw(script),
         style_hash=_csp_hash(style),
         script_hash=_csp_hash(script),
-        heading=_heading(reports),
+        heading=_heading(outcome),
         runs=[report for report in reports if report.role == "run"],
         groups=groups,
         matrix=_Matrix(groups) if len(groups) > 1 else None,
         averages=[r for r in outcome.reports if isinstance(r, MacroAverage)],
-        others=[
-            _other(r)
-            for r in outcome.reports
-            if not isinstance(r, (GateReport, MacroAverage)) and r.kind not in IN_SHEETS
-        ],
-        sheets=list(sheets(outcome)),
+        sheets=list(_sheets(outcome)),
         errors=outcome.errors,
+        plan=outcome.plan_said(),
         skipped=outcome.skipped,
         settings=_shared_settings(reports),
         version=__version__,
         provenance=list(
             _flat(
                 {
+                    "schema": SCHEMA,
                     "environment": describe_environment(),
                     "call": outcome.call,
                     "plan": outcome.plan,
@@ -261,13 +260,67 @@ def _cell(
     return None
 
 
-def _heading(reports: Sequence[GateReport]) -> dict[str, Any]:
+def _heading(outcome: Outcome) -> dict[str, Any]:
     """Return the page's first words: the verdict of the only run, or how many passed."""
+    reports, audits = outcome.gate_reports(), outcome.audits()
     runs = [report for report in reports if report.role == "run"]
     if len(runs) == 1:
         caution = _caution(runs[0])
         return {"report": runs[0], "lead": LEADS[runs[0].verdict], "caution": caution}
-    return {"report": None, "lead": _tally([run.verdict for run in runs])}
+    if not runs and audits:
+        below = "The most that one ranking, the same for every query, can score."
+        return {"report": None, "lead": "What a benchmark gives away for free", "below": below}
+    scores = [report for report in outcome.reports if report.kind == "certificate"]
+    if not runs and scores:
+        below = "Each by itself, without the rankings behind it."
+        return {"report": None, "lead": "What reported scores prove", "below": below}
+    below = (
+        f"{len(runs)} graded {'run' if len(runs) == 1 else 'runs'} on"
+        f" {len(by_benchmark(reports))} benchmarks or measures: would something that knows nothing"
+        " of the queries score as much?"
+    )
+    return {"report": None, "lead": _tally([run.verdict for run in runs]), "below": below}
+
+
+def _sheets(outcome: Outcome) -> Iterator[tuple[Sheet, list[tuple[str, list[tuple[str, str]]]]]]:
+    """Yield the tables of all that is no gate report, with what each was made from."""
+    for sheet in sheets(outcome):
+        yield sheet, [(name, list(_flat(facts))) for name, facts in sheet.made]
+    audits = list(by_measure(outcome.audits()))
+    for measure, group in audits:
+        head = audit_head(group)
+        below = [f"{audit.title}: {phrase}" for audit in group for phrase in oddities(audit)]
+        below += [f"{note} [{audit.title}]" for audit in group for note in audit.warnings]
+        rows = tuple(tuple(audit_cells(audit, len(head))) for audit in group)
+        heading = f"What {measure} gives away for free"
+        made = [(audit.title, list(_flat(audit.provenance))) for audit in group]
+        legend = [AUDITED] if measure == audits[-1][0] else []
+        yield Sheet(heading, tuple(head), rows, (*below, *legend)), made
+    hashes = _hashed_scores(outcome)
+    for table in tables(outcome):
+        yield Sheet(table.heading, table.head, table.rows, table.below), []
+    if hashes:
+        yield Sheet("Where these scores come from", (), (), ()), [("all files", hashes)]
+
+
+def _hashed_scores(outcome: Outcome) -> list[tuple[str, str]]:
+    """Return files and frames behind reported scores, each once: there may be thousands."""
+    rows = {}
+    for report in outcome.reports:
+        if report.kind in ("certificate", "reproduction"):
+            for key, value in _flat(getattr(report, "provenance", {})):
+                if key.rpartition(" ")[2] == "sha256":
+                    rows[value] = _source_of(report, key.rpartition(" ")[0])
+    return [(name, sha256) for sha256, name in rows.items()]
+
+
+def _source_of(report: Any, place: str) -> str:
+    """Name what has a hash in the provenance of a report on a score."""
+    if not place:
+        return str(report.provenance.get("file"))
+    facts = report.provenance.get(place)
+    named = facts.get("name") if isinstance(facts, Mapping) else None
+    return f"{place} {named or report.task or ''}".strip()
 
 
 def _caution(report: GateReport) -> str:
@@ -291,9 +344,11 @@ def _tally(verdicts: Sequence[str]) -> str:
     passed, failed, open_ = (verdicts.count(v) for v in MARKS)
     n = len(verdicts)
     if passed == n:
-        return f"All {n} runs pass"
+        return "The run passes" if n == 1 else f"All {counted(n, 'run')} pass"
     parts = [
-        f"{passed} of {n} runs pass{'es' * (passed == 1)}" if passed else f"None of {n} runs passes"
+        f"{passed} of {counted(n, 'run')} {plural(passed, 'passes', 'pass')}"
+        if passed
+        else f"None of {counted(n, 'run')} passes"
     ]
     if failed:
         parts.append(f"{failed} fail{'s' * (failed == 1)}")
@@ -374,10 +429,14 @@ def _ties(report: GateReport) -> str:
     if ties is None:
         return "No tied scores reach into the cutoff."
     if number(ties.low_score, 6) == number(ties.high_score, 6):
-        return f"{ties.queries:,} queries have tied scores; their order does not move the score."
+        return (
+            f"{counted(ties.queries, 'query')} {plural(ties.queries, 'has', 'have')} tied"
+            " scores; their order does not move the score."
+        )
     verdicts = " or ".join(dict.fromkeys((ties.low_verdict, ties.high_verdict)))
     return (
-        f"{ties.queries:,} queries have tied scores. By their order the score lies between"
+        f"{counted(ties.queries, 'query')} {plural(ties.queries, 'has', 'have')} tied scores. By"
+        " their order the score lies between"
         f" {number(ties.low_score, 4)} and {number(ties.high_score, 4)}, and the verdict is"
         f" {verdicts}."
     )
@@ -385,15 +444,6 @@ def _ties(report: GateReport) -> str:
 
 def _shared_settings(reports: Sequence[GateReport]) -> Mapping[str, Any]:
     return reports[0].settings if reports else {}
-
-
-def _other(report: Any) -> list[tuple[str, str]]:
-    """Return the plain figures of a kind of report that has no panel."""
-    return [
-        (key.replace("_", " "), number(value, 4) if isinstance(value, float) else str(value))
-        for key, value in report.to_dict().items()
-        if isinstance(value, (str, int, float)) and not isinstance(value, bool)
-    ]
 
 
 def _named(provenance: Mapping[str, Any]) -> dict[str, Any]:
@@ -481,6 +531,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
+        "counted": counted,
         "name": _short_name,
         "full": _full_name,
         "number": number,

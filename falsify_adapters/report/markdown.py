@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from falsify_adapters.audit import Audit
+from falsify_adapters.notes import counted
 from falsify_adapters.report.audits import audit_cells, audit_head, by_measure, ceiling_line
 from falsify_adapters.report.beside import Sheet, dependence_lines, sheets
 from falsify_adapters.report.groups import by_benchmark, title
@@ -22,7 +23,7 @@ def to_markdown(outcome: Outcome) -> str:
     Names and ids are escaped: they can neither leave their cell nor carry HTML or Markdown.
     """
     groups = by_benchmark(outcome.gate_reports())
-    sections = [_matrix(groups)] if len(groups) > 1 else []
+    sections = [*_plan(outcome), *([_matrix(groups)] if len(groups) > 1 else [])]
     sections += [_section(group) for group in groups]
     sections += [_sheet(sheet) for sheet in sheets(outcome)]
     audits = outcome.audits()
@@ -30,6 +31,14 @@ def to_markdown(outcome: Outcome) -> str:
         sections += [_audit_section(measure, group) for measure, group in by_measure(audits)]
     scores = scores_markdown(outcome, escape)
     return "\n".join([*sections, *([scores] if scores else [])])
+
+
+def _plan(outcome: Outcome) -> Iterator[str]:
+    said = outcome.plan_said()
+    if said is not None:
+        head, departures = said
+        head = f"**{escape(head)}**" if departures else escape(head)
+        yield "\n".join([head, "", *(f"- {escape(line)}" for line in departures)]).rstrip() + "\n"
 
 
 def _matrix(groups: Sequence[Sequence[GateReport]]) -> str:
@@ -52,8 +61,8 @@ def _section(group: Sequence[GateReport]) -> str:
     first = group[0]
     head = ["system", "score", *NULLS, "verdict"]
     lines = [
-        f"**{escape(title(first, ' · '))}** ({first.n_queries:,} queries,"
-        f" {first.corpus_size:,} documents, tau {first.tau:.4g})",
+        f"**{escape(title(first, ' · '))}** ({counted(first.n_queries, 'query')},"
+        f" {counted(first.corpus_size, 'document')}, tau {first.tau:.4g})",
         "",
         f"| {' | '.join(head)} |",
         f"|{' --- |' + ' ---: |' * (len(head) - 2) + ' --- |'}",

@@ -42,7 +42,7 @@ class Refusal:
     Parameters
     ----------
     input : str
-        The input's name, as the user gave it.
+        The input's name, as the user gave it; without its path in what a command writes.
     error : FalsifyError
         Why.
     """
@@ -108,6 +108,15 @@ class Outcome:
         from falsify_adapters.audit import Audit
 
         return [report for report in self.reports if isinstance(report, Audit)]
+
+    def plan_said(self) -> tuple[str, list[str]] | None:
+        """Say in a sentence whether the plan was kept to, and name each departure."""
+        if self.plan is None:
+            return None
+        named = f"plan {self.plan['name']}, SHA-256 {self.plan['sha256'][:12]}"
+        if self.plan["kept"]:
+            return f"Kept to {named}.", []
+        return f"Not kept to {named}:", list(self.plan["departures"])
 
     def to_dict(self) -> Mapping[str, Any]:
         """Return the JSON document of all commands, as plain values."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from falsify_adapters.certificate import WHAT_IT_MEANS, Certificate
+from falsify_adapters.notes import counted
 from falsify_adapters.report.models import VERDICTS, FolderReport, ModelRow
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.report.text import number
@@ -83,7 +84,9 @@ def _certificates(certificates: Sequence[Certificate], most_rows: int | None) ->
         total = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
         hidden = len(certificates) - (most_rows or len(certificates))
         more = f" {hidden} more are in the files that --json and --csv write." if hidden > 0 else ""
-        yield Table(f"{len(certificates)} scores: {total}.{more}", below=(WHAT_IT_MEANS, _ALSO))
+        yield Table(
+            f"{counted(len(certificates), 'score')}: {total}.{more}", below=(WHAT_IT_MEANS, _ALSO)
+        )
 
 
 def _group(group: Sequence[Certificate], shown: Sequence[Certificate]) -> Table:
@@ -91,9 +94,9 @@ def _group(group: Sequence[Certificate], shown: Sequence[Certificate]) -> Table:
     names = list(dict.fromkeys(n for n in (first.task, first.subset, first.split) if n))
     facts = [f"tau {first.tau:.4g}"]
     if first.corpus_size is not None:
-        facts.insert(0, f"{first.corpus_size:,} documents ({first.corpus_size_source})")
+        facts.insert(0, f"{counted(first.corpus_size, 'document')} ({first.corpus_size_source})")
     if first.n_queries is not None:
-        facts.insert(0, f"{first.n_queries:,} queries")
+        facts.insert(0, counted(first.n_queries, "query"))
     heading = f"{' · '.join([*names, first.measure])} · reported scores ({', '.join(facts)})"
     below = []
     if first.ceiling is not None:
@@ -170,7 +173,8 @@ def _models(rows: Sequence[ModelRow], unbounded: int) -> Table:
         )
     if unbounded:
         below.append(
-            f"Not in this table: {unbounded} scores below tau on tasks whose qrels are not at hand."
+            f"Not in this table: {counted(unbounded, 'score')} below tau on tasks whose qrels"
+            " are not at hand."
         )
     measure = "main scores" if rows[0].measure == "main score" else rows[0].measure
     title = "Models" if several else f"Models, {measure}"

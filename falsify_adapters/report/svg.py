@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from falsify_adapters.frames import FloatArray
+from falsify_adapters.notes import counted, plural
 from falsify_adapters.report.text import number
 from falsify_adapters.results import NULL_NAMES, NULLS, GateReport, NullResult
 
@@ -106,7 +107,7 @@ def histogram(report: GateReport, null: NullResult, name: str) -> str:
         return _percent(2 + 96 * (value - left) / (right - left))
 
     label = (
-        f"Distribution of {len(trials):,} trials of null {name}: {number(low, 4)} to"
+        f"Distribution of {counted(len(trials), 'trial')} of null {name}: {number(low, 4)} to"
         f" {number(high, 4)}, mean {number(null.mean, 4)}, luck margin"
         f" {number(null.luck_margin, 4)}; the score is {number(score, 4)}"
     )
@@ -237,8 +238,9 @@ def per_query(own: FloatArray, expected: FloatArray, tau: float, name: str) -> s
         parts.append(_line(x(0), y(offset), x(end), y(end + offset), kind))
     above = int((own - expected >= tau).sum())
     label = (
-        f"Own score of each of {len(own):,} queries over what null {name} expects of it: {above:,}"
-        f" lie at least tau = {tau:.4g} above"
+        f"Own score of each of {counted(len(own), 'query')} over what null {name} expects of it:"
+        f" {above:,}"
+        f" {plural(above, 'lies', 'lie')} at least tau = {tau:.4g} above"
     )
     return _svg(height, label, parts)
 

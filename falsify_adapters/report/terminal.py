@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from falsify_adapters.audit import Audit
+from falsify_adapters.notes import counted, plural
 from falsify_adapters.report.audits import LEGEND as AUDIT_LEGEND
 from falsify_adapters.report.audits import audit_table, by_measure, ceiling_line, oddities
 from falsify_adapters.report.averages import MacroAverage
@@ -124,6 +125,7 @@ def to_terminal(
             _print_sheet(console, sheet, signs)
         if outcome.audits():
             _print_audits(console, outcome.audits(), signs)
+        _print_plan(console, outcome, signs)
         for skip in outcome.skipped:
             _print_item(console, Text(signs.clean(f"left out {skip.input}: {skip.reason}")))
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
@@ -133,7 +135,7 @@ def _print_group(
     console: Console, group: Sequence[GateReport], signs: Signs, *, wide: bool
 ) -> None:
     first = group[0]
-    facts = f"{first.n_queries:,} queries, {first.corpus_size:,} documents"
+    facts = f"{counted(first.n_queries, 'query')}, {counted(first.corpus_size, 'document')}"
     facts += f" ({first.corpus_size_source}), tau {first.tau:.4g}"
     heading = Text(signs.clean(title(first, signs.dot)), style="bold")
     _print_item(console, Text.assemble(heading, signs.dot, facts))
@@ -157,10 +159,19 @@ def _print_group(
     console.print()
 
 
+def _print_plan(console: Console, outcome: Outcome, signs: Signs) -> None:
+    said = outcome.plan_said()
+    if said is not None:
+        head, departures = said
+        _print_item(console, Text(signs.clean(head), style="bold" if departures else ""))
+        for line in departures:
+            _print_item(console, Text(signs.clean(line)), indent=2)
+
+
 def _print_curve(console: Console, curve: pd.DataFrame, signs: Signs) -> None:
     """Print how wide the intervals are, and what the verdict is, with fewer queries."""
     many = int(curve["subsamples"].max())
-    title = f"Width of the intervals, and verdicts, of {many} subsamples of the queries:"
+    title = f"Width of the intervals, and verdicts, of {counted(many, 'subsample')} of the queries:"
     _print_item(console, Text(title), indent=3)
     table = Table(box=signs.box, pad_edge=False, padding=(0, 1, 0, 0), show_edge=False)
     for head in ("queries", *NULLS, *STYLES):
@@ -284,7 +295,8 @@ def remarks(report: GateReport) -> Iterator[str]:
     if ties is not None and ties.high_score > ties.low_score and "W-TIES" not in warned:
         verdicts = " or ".join(dict.fromkeys((ties.low_verdict, ties.high_verdict)))
         yield (
-            f"Ties: {ties.queries} queries have tied scores that reach into the cutoff; by their"
+            f"Ties: {counted(ties.queries, 'query')} {plural(ties.queries, 'has', 'have')} tied"
+            " scores that reach into the cutoff; by their"
             f" order the score lies between {number(ties.low_score, 4)} and"
             f" {number(ties.high_score, 4)}, and the verdict is {verdicts}."
         )

@@ -235,3 +235,55 @@ def test_the_command_refuses_a_file_that_contradicts_itself(tmp_path: Path) -> N
     assert result.exit_code == 2
     assert "1.000000 recomputed, 0.666667 in the file" in result.stderr
     assert "record 3" in result.stderr
+
+
+def test_what_the_question_adds_ranks_in_olmes(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    scores, alone = (-1 - 5 * rng.random((50, 4))), (-1 - 5 * rng.random((50, 4)))
+    labels = rng.integers(4, size=50)
+    rows = olmes(scores.tolist(), labels.tolist())
+    for row, values, difference, label in zip(rows, alone, scores - alone, labels, strict=True):
+        for output, value in zip(row["model_output"], values, strict=True):
+            output["sum_logits_uncond"] = value
+        row["metrics"]["acc_uncond"] = int(np.argmax(difference) == label)
+    found = run_gate(read(tmp_path, rows, score="uncond"), "P@1")
+    assert found.score == pytest.approx(np.mean(np.argmax(scores - alone, axis=1) == labels))
+    del rows[4]["model_output"][1]["sum_logits_uncond"]
+    with pytest.raises(InputError, match="record 5 lacks 'sum_logits_uncond'"):
+        read(tmp_path, rows, score="uncond")
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_bytes_are_bits_in_some_versions_and_likelihoods_in_others(
+    sign: int, tmp_path: Path
+) -> None:
+    scores = knows(BALANCED, 0.5)
+    rows = olmes(scores, BALANCED)
+    for row in rows:
+        for output in row["model_output"]:
+            output["logits_per_byte"] = sign * output.pop("bits_per_byte")
+    right = [int(np.argmax(np.array(s) / (1 + np.arange(4)))) for s in scores]
+    accuracy = np.mean(np.array(right) == BALANCED)
+    found = run_gate(read(tmp_path, rows, score="per_byte"), "P@1")
+    assert found.score == pytest.approx(accuracy)
+
+
+def test_choices_that_were_not_all_asked_for_twice_are_refused(tmp_path: Path) -> None:
+    rows = harness([always(1), always(2)], [1, 2])
+    for row in rows:
+        row |= {"acc_mutual_info": 1.0, "arguments": {}}
+        row["filtered_resps"] = row["filtered_resps"] * 2
+    # what a choice scores by itself is then taken away from itself: all are equal, the first wins
+    with pytest.raises(InputError, match="do not give the file's own accuracy"):
+        read(tmp_path, rows, score="mutual_info")
+    rows[1]["filtered_resps"].pop()
+    with pytest.raises(InputError, match="record 2 has acc_mutual_info, but not each choice twice"):
+        read(tmp_path, rows)
+
+
+def test_the_first_question_that_differs_is_named_for_every_score(tmp_path: Path) -> None:
+    for score, name in {"norm": "acc_norm", "raw": "acc"}.items():
+        rows = harness(knows(BALANCED, 0.5), BALANCED)
+        rows[11][name] = 1 - rows[11][name]
+        with pytest.raises(InputError, match=r"1 of 400 questions differs, .* record 12 \("):
+            read(tmp_path, rows, source="lm-eval", score=score)

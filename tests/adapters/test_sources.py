@@ -359,7 +359,9 @@ def test_a_guess_is_an_input_warning_that_strict_refuses(tmp_path: Path) -> None
     [
         (["--from", "nonsense", "log"], "unknown source"),
         (["--from", "elasticsearch", "log"], "takes two files"),
-        (["--from", "auto", "log", "--chunks", "x"], "--chunks goes with QRELS and RUN"),
+        (["--from", "auto", "log", "--chunks", "x"], "fits no document id"),
+        (["--from", "auto", "log", "--score-order", "ascending"], "log has no column of ranks"),
+        (["--from", "auto", "log", "--rank-from-column"], "--rank-from-column goes with QRELS"),
         (["--from", "auto", "log", "--pool", "0"], "--pool must be at least 1"),
         (["--from", "auto", "log", "--pool", "9", "--corpus-size", "9"], "exclude each other"),
         (["log"], "a run is missing after the qrels"),

@@ -48,7 +48,7 @@ def test_half_of_the_queries_reversed_is_noted() -> None:
 
 
 def test_a_query_with_ties_only_tells_nothing() -> None:
-    with pytest.raises(ScoreOrderError, match="in 1 of 1 queries"):
+    with pytest.raises(ScoreOrderError, match="in 1 of 1 query"):
         run(trec({"q1": [1, 2, 3], "q2": [1, 1], "q3": [5]}))
 
 
@@ -65,7 +65,7 @@ def test_the_order_of_lines_does_not_matter_for_the_check() -> None:
 
 
 def test_depth_does_not_hide_the_reversal() -> None:
-    with pytest.raises(ScoreOrderError, match="in 1 of 1 queries"):
+    with pytest.raises(ScoreOrderError, match="in 1 of 1 query"):
         run(trec({"q1": [1, 2, 3, 4, 5]}), depth=1)
 
 

@@ -14,6 +14,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from falsify_adapters.audit import audit_benchmark
+from falsify_adapters.certificate import Certifier
 from falsify_adapters.errors import InputError, MissingExtraError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.gate import run_gate
@@ -156,15 +158,34 @@ def test_averages_refusals_and_skips_are_told() -> None:
     assert "Left out b.log : Not a run." in text
 
 
-def test_another_kind_of_report_is_listed() -> None:
-    class Certificate:
-        kind, role, verdict = "certificate", "run", "NOT CERTIFIED"
+def test_audits_stand_on_the_page_with_what_they_were_made_from() -> None:
+    qrels = {f"q{i}": {"<b>d0</b>": 1, f"d{i}": 1} for i in range(4)}
+    audit = audit_benchmark(qrels, "P@1", name="<b>mine</b>", held_out=True)
+    page = Page(to_html(Outcome([audit])))
+    assert "Four-null gate What a benchmark gives away for free" in page.text
+    assert "<b>mine</b> 4 1.0000" in page.text
+    assert audit.provenance["frames"]["qrels"]["sha256"] in page.text
+    assert "<b>mine</b>" in page.text
+    assert "No run was graded" not in page.text
+    assert not page.all("b")
 
-        def to_dict(self) -> dict[str, object]:
-            return {"system": "<b>e5</b>", "score": 0.25, "verdict": self.verdict, "more": None}
 
-    page = Page(to_html(Outcome([Certificate()])))
-    assert "system <b>e5</b> · score 0.2500 · verdict NOT CERTIFIED" in page.text
+def test_scores_without_rankings_stand_on_the_page_with_the_hash_of_each_file() -> None:
+    certifier = Certifier({f"q{i}": {f"d{i}": 1} for i in range(40)}, corpus_size=1000)
+    facts = {
+        "file": "a/<b>.json",
+        "sha256": "1" * 64,
+        "qrels": {"name": "gold", "sha256": "2" * 64},
+    }
+    names = {"system": "<b>e5</b>", "task": "T", "provenance": facts}
+    certificates = [certifier.certify(score, **names) for score in (0.6, 0.03)]
+    page = Page(to_html(Outcome([*certificates])))
+    assert "Four-null gate What reported scores prove" in page.text
+    assert "2 scores: 1 FAIL, 1 CERTIFIED" in page.text
+    [frame] = {one.provenance["frames"]["qrels"]["sha256"] for one in certificates}
+    for digest in ("1" * 64, "2" * 64, frame):
+        assert page.text.count(digest) == 1  # two scores, one file
+    assert "a/<b>.json" in page.text
     assert not page.all("b")
 
 

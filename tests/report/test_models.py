@@ -85,7 +85,7 @@ def test_scores_that_fail_without_qrels_enter_no_mean() -> None:
     [row] = rows(certificate("One", 0.4), bad)
     assert (row.mean_task, row.verdicts) == (0.4, {"CERTIFIED": 1})
     outcome = Outcome([certificate("One", 0.4), bad, row])
-    assert "Not in this table: 1 scores below tau" in markdown(outcome, str)
+    assert "Not in this table: 1 score below tau" in markdown(outcome, str)
 
 
 def test_rankings_count_before_bare_scores_and_controls_never() -> None:

@@ -22,7 +22,7 @@ from falsify_adapters.adapters.mteb.tasks import TaskFacts
 from falsify_adapters.data.table import find_entry
 from falsify_adapters.errors import InputError
 from falsify_adapters.frames import as_qrels
-from falsify_adapters.notes import Note
+from falsify_adapters.notes import Note, counted
 from falsify_adapters.readers import read_qrels
 
 #: Split names that are tried where nothing names one.
@@ -215,7 +215,8 @@ class Benchmarks:
             notes.append(
                 Note(
                     "W-OTHER-QRELS",
-                    f"{path.name} judges {n_judged} queries, MTEB counts {stated.n_queries} in"
+                    f"{path.name} judges {counted(n_judged, 'query')}, MTEB counts"
+                    f" {stated.n_queries} in"
                     f" {task}, {subset}, {split}: are these the same qrels?",
                 )
             )

@@ -30,7 +30,7 @@ from falsify_adapters.adapters.mteb.walk import (
 )
 from falsify_adapters.errors import FalsifyError, InputError, MissingExtraError
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.notes import Note
+from falsify_adapters.notes import Note, counted, plural
 from falsify_adapters.readers.source import content_sha256
 
 #: The measures that any of MTEB's retrieval tasks has as its main one, as far as ir-measures has
@@ -632,7 +632,8 @@ def _own_rule(
     own = sum(query in docs for query, docs in run.items() if isinstance(docs, Mapping))
     if own and not benchmarks.have_mteb():
         raise MissingExtraError(
-            f"{own} queries retrieve themselves, and only the mteb package knows whether {task}"
+            f"{counted(own, 'query')} {plural(own, 'retrieves itself', 'retrieve themselves')},"
+            f" and only the mteb package knows whether {task}"
             " leaves such documents out",
             hint="pip install 'falsify-adapters[mteb-core]', or say --keep-self or --drop-self",
         )
