@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
 import numpy as np
 from scipy import optimize, special
 
@@ -205,17 +208,9 @@ def _widened(half_width: FloatArray, noise: FloatArray) -> FloatArray:
 
 def t_values(centred: FloatArray, drawn: int, n_boot: int, seed: int) -> FloatArray:
     """Return the t value of each resample and column, shape (n_boot, n_columns)."""
-    n = len(centred)
-    rng = np.random.default_rng([seed, *b"boot"])
     moments = np.concatenate([centred, centred**2], axis=1)
-    means = np.empty((n_boot, moments.shape[1]))
-    step = max(1, CHUNK_CELLS // n)
-    for low in range(0, n_boot, step):
-        rows = min(step, n_boot - low)
-        units = rng.integers(0, n, size=(rows, drawn), dtype=np.int32)
-        units += np.arange(rows, dtype=np.int32)[:, None] * n
-        counts = np.bincount(units.ravel(), minlength=rows * n).reshape(rows, n)
-        means[low : low + rows] = counts @ moments / drawn
+    counts = _resamples(len(centred), drawn, n_boot, seed)
+    means = np.concatenate([part @ moments for part in counts]) / drawn
     mean, square = means[:, : centred.shape[1]], means[:, centred.shape[1] :]
     variance = (square - mean**2) / drawn
     # an exact zero comes out as rounding noise of the size of the squares
@@ -223,6 +218,32 @@ def t_values(centred: FloatArray, drawn: int, n_boot: int, seed: int) -> FloatAr
     with np.errstate(divide="ignore", invalid="ignore"):
         t = mean / np.sqrt(np.where(flat, 0.0, variance))
     return np.where(flat, np.where(mean == 0, 0.0, np.copysign(np.inf, mean)), t)
+
+
+def _resamples(n: int, drawn: int, n_boot: int, seed: int) -> Iterable[FloatArray]:
+    """Return how often each unit is drawn in each resample, in chunks of (n_rows, n)."""
+    if n * n_boot <= CHUNK_CELLS:
+        return [_kept_resamples(n, drawn, n_boot, seed)]
+    return _drawn_resamples(n, drawn, n_boot, seed)
+
+
+@lru_cache(maxsize=1)
+def _kept_resamples(n: int, drawn: int, n_boot: int, seed: int) -> FloatArray:
+    """Keep the last resamples: the companion, and the next system, are given the same ones."""
+    (counts,) = _drawn_resamples(n, drawn, n_boot, seed)
+    counts.flags.writeable = False
+    return counts
+
+
+def _drawn_resamples(n: int, drawn: int, n_boot: int, seed: int) -> Iterator[FloatArray]:
+    rng = np.random.default_rng([seed, *b"boot"])
+    step = max(1, CHUNK_CELLS // n)
+    for low in range(0, n_boot, step):
+        rows = min(step, n_boot - low)
+        units = rng.integers(0, n, size=(rows, drawn), dtype=np.int32)
+        units += np.arange(rows, dtype=np.int32)[:, None] * n
+        counts = np.bincount(units.ravel(), minlength=rows * n).reshape(rows, n)
+        yield counts.astype(np.float64)
 
 
 def effective_queries(influence: FloatArray) -> FloatArray:

@@ -97,8 +97,9 @@ def test_chunks_do_not_change_the_distribution(monkeypatch: pytest.MonkeyPatch) 
     bench = crowded()
     expected = naive.label_trials(["nDCG@5"], bench, naive.popularity_draw, N_TRIALS, 5)["nDCG@5"]
     p = bench.prepared("nDCG@5")
-    for name in ("CHUNK_DRAWS", "FIRST_CELLS", "TABLE_CELLS"):
-        monkeypatch.setattr(f"falsify_adapters.nulls.popularity.{name}", 500)
+    monkeypatch.setattr("falsify_adapters.nulls.popularity.CHUNK_DRAWS", 500)
+    for name in ("FILLED_CELLS", "ALONE_CELLS", "TABLE_CELLS"):
+        monkeypatch.setattr(f"falsify_adapters.nulls.urn.{name}", 500)
     null = popularity_gold(p.cross, p.kernel, N_TRIALS, 6)
     assert_same_distribution(null.trials, expected)
 

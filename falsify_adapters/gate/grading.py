@@ -30,6 +30,7 @@ from falsify_adapters.nulls import (
     CrossMatrix,
     NullDraws,
     frequent_sets,
+    moved_popularity,
     own_scores,
     permuted_gold,
     permuted_labels,
@@ -89,6 +90,8 @@ class Graded:
         Whether a fast kernel disagreed with ir-measures.
     units : Units
         What was resampled and permuted together.
+    reach : Attainable
+        What any system can get here.
     """
 
     coded: Coded
@@ -106,6 +109,7 @@ class Graded:
     expectations: tuple[tuple[str, ...], ...]
     fell_back: bool
     units: Units
+    reach: Attainable
 
     @property
     def score(self) -> float:
@@ -147,15 +151,20 @@ def grade(
 
 
 def coded_for(
-    run: pd.DataFrame, qrels: pd.DataFrame, evaluation: Evaluation, measure: Measure
+    run: pd.DataFrame,
+    qrels: pd.DataFrame,
+    evaluation: Evaluation,
+    measure: Measure,
+    order: IntArray | None = None,
 ) -> Coded:
-    """Return the integer codes of a run cut to the measure's depth."""
+    """Return the integer codes of a run, its rows in this order, cut to the measure's depth."""
     return code(
         run,
         qrels,
         _pool_sizes(evaluation),
         absent_gold=evaluation.absent_gold,
         depth=measure_depth(measure),
+        order=order,
     )
 
 
@@ -255,16 +264,15 @@ def judge(
     config: GateConfig,
     *,
     fell_back: bool = False,
+    like: Graded | None = None,
 ) -> Graded:
-    """Compare scores with the four nulls."""
-    draws = _draw_nulls(coded, kernel, own, units, config)
-    reach = attainable(
-        coded,
-        kernel,
-        labels=config.permute == "label",
-        sets=config.marginal == "set",
-        stratum=units.stratum,
-    )
+    """Compare scores with the four nulls.
+
+    `like` is the same run in another order of ties: what does not depend on the order, or can be
+    told from it, is not computed again.
+    """
+    draws = _draw_nulls(coded, kernel, own, units, config, like)
+    reach = like.reach if like else _reach(coded, kernel, units, config)
     tau = _tau(draws, config)
     nulls, errors = _compare(coded, own, draws, units, reach, tau, config)
     ceiling = None
@@ -284,6 +292,17 @@ def judge(
         expectations=coinciding_nulls(coded, kernel, config, stratified=units.stratum is not None),
         fell_back=fell_back,
         units=units,
+        reach=reach,
+    )
+
+
+def _reach(coded: Coded, kernel: Kernel, units: Units, config: GateConfig) -> Attainable:
+    return attainable(
+        coded,
+        kernel,
+        labels=config.permute == "label",
+        sets=config.marginal == "set",
+        stratum=units.stratum,
     )
 
 
@@ -334,7 +353,12 @@ def _settled(coded: Coded, units: Units, standard_errors: dict[str, float]) -> d
 
 
 def _draw_nulls(
-    coded: Coded, kernel: Kernel, own: FloatArray, units: Units, config: GateConfig
+    coded: Coded,
+    kernel: Kernel,
+    own: FloatArray,
+    units: Units,
+    config: GateConfig,
+    like: Graded | None,
 ) -> dict[str, NullDraws]:
     cross = CrossMatrix(coded, kernel)
     n_trials, seed = config.n_trials, config.seed
@@ -348,6 +372,8 @@ def _draw_nulls(
         "C": random_documents(coded, kernel, own, n_trials, seed),
         "D": frequent_sets(cross, n_trials, seed)
         if by_set
+        else moved_popularity(cross, kernel, like.draws["D"], like.coded)
+        if like and kernel.closed_form
         else popularity_gold(cross, kernel, n_trials, seed),
     }
 
