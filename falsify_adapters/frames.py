@@ -150,13 +150,15 @@ def run_from_codes(
 
 
 def _ranking(query_code: IntArray, doc_code: IntArray, score: FloatArray) -> IntArray:
-    """Return the rows by query and rank; most runs list each query's documents by rank already."""
+    """Return the rows by query and rank; most runs list most queries' documents by rank already."""
     order = stable_order(query_code)
     query, doc, value = query_code[order], doc_code[order], score[order]
-    fine = (value[1:] < value[:-1]) | ((value[1:] == value[:-1]) & (doc[1:] < doc[:-1]))
-    if (fine | (query[1:] != query[:-1])).all():
-        return order
-    return np.lexsort((-doc_code, -score, query_code))
+    falls = (value[1:] < value[:-1]) | ((value[1:] == value[:-1]) & (doc[1:] < doc[:-1]))
+    unranked = query[1:][~falls & (query[1:] == query[:-1])]
+    if unranked.size:
+        rows = np.flatnonzero(_marks(unranked, int(query[-1]) + 1)[query])
+        order[rows] = order[rows][np.lexsort((-doc[rows], -value[rows], query[rows]))]
+    return order
 
 
 def stable_order(key: IntArray) -> IntArray:
@@ -280,9 +282,14 @@ def compact(numbers: IntArray, n: int) -> tuple[IntArray, IntArray]:
     """
     if n > 4 * len(numbers):
         return np.unique(numbers, return_inverse=True)
-    occurs = np.zeros(n, dtype=bool)
-    occurs[numbers] = True
+    occurs = _marks(numbers, n)
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]
+
+
+def _marks(numbers: IntArray, n: int) -> BoolArray:
+    marks = np.zeros(n, dtype=bool)
+    marks[numbers] = True
+    return marks
 
 
 def is_among(ids: Any, others: Any) -> npt.NDArray[np.bool_]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 from scipy import optimize, special
 
 from falsify_adapters.frames import FloatArray, IntArray
@@ -16,6 +17,10 @@ ROUNDING = 1e-12
 BOUNDED_DIFFERENCE = 3.0
 #: Resamples times queries that are held at once.
 CHUNK_CELLS = 4_000_000
+#: Resamples times queries up to which the resamples are kept (40 MB).
+KEPT_CELLS = 10_000_000
+
+Counts = npt.NDArray[np.int32]
 
 
 def bootstrap_t(
@@ -210,7 +215,7 @@ def t_values(centred: FloatArray, drawn: int, n_boot: int, seed: int) -> FloatAr
     """Return the t value of each resample and column, shape (n_boot, n_columns)."""
     moments = np.concatenate([centred, centred**2], axis=1)
     counts = _resamples(len(centred), drawn, n_boot, seed)
-    means = np.concatenate([part @ moments for part in counts]) / drawn
+    means = np.concatenate([part.astype(np.float64) @ moments for part in counts]) / drawn
     mean, square = means[:, : centred.shape[1]], means[:, centred.shape[1] :]
     variance = (square - mean**2) / drawn
     # an exact zero comes out as rounding noise of the size of the squares
@@ -220,22 +225,20 @@ def t_values(centred: FloatArray, drawn: int, n_boot: int, seed: int) -> FloatAr
     return np.where(flat, np.where(mean == 0, 0.0, np.copysign(np.inf, mean)), t)
 
 
-def _resamples(n: int, drawn: int, n_boot: int, seed: int) -> Iterable[FloatArray]:
+def _resamples(n: int, drawn: int, n_boot: int, seed: int) -> Iterable[Counts]:
     """Return how often each unit is drawn in each resample, in chunks of (n_rows, n)."""
-    if n * n_boot <= CHUNK_CELLS:
-        return [_kept_resamples(n, drawn, n_boot, seed)]
+    if n * n_boot <= KEPT_CELLS:
+        return _kept_resamples(n, drawn, n_boot, seed)
     return _drawn_resamples(n, drawn, n_boot, seed)
 
 
 @lru_cache(maxsize=1)
-def _kept_resamples(n: int, drawn: int, n_boot: int, seed: int) -> FloatArray:
+def _kept_resamples(n: int, drawn: int, n_boot: int, seed: int) -> tuple[Counts, ...]:
     """Keep the last resamples: the companion, and the next system, are given the same ones."""
-    (counts,) = _drawn_resamples(n, drawn, n_boot, seed)
-    counts.flags.writeable = False
-    return counts
+    return tuple(_drawn_resamples(n, drawn, n_boot, seed))
 
 
-def _drawn_resamples(n: int, drawn: int, n_boot: int, seed: int) -> Iterator[FloatArray]:
+def _drawn_resamples(n: int, drawn: int, n_boot: int, seed: int) -> Iterator[Counts]:
     rng = np.random.default_rng([seed, *b"boot"])
     step = max(1, CHUNK_CELLS // n)
     for low in range(0, n_boot, step):
@@ -243,7 +246,7 @@ def _drawn_resamples(n: int, drawn: int, n_boot: int, seed: int) -> Iterator[Flo
         units = rng.integers(0, n, size=(rows, drawn), dtype=np.int32)
         units += np.arange(rows, dtype=np.int32)[:, None] * n
         counts = np.bincount(units.ravel(), minlength=rows * n).reshape(rows, n)
-        yield counts.astype(np.float64)
+        yield counts.astype(np.int32)
 
 
 def effective_queries(influence: FloatArray) -> FloatArray:

@@ -59,7 +59,7 @@ def test_best_and_worst_order_enclose_every_order(scores: list[int], grades: lis
         every = score_all(text, [(one, gold) for one in rankings])
         measure = parse_measure(text)
         best, worst = (
-            query_scores(run.iloc[tie_order(run, qrels, towards)], qrels, measure)[0]
+            query_scores(run.iloc[tie_order(run, qrels, towards)], qrels, measure)[0][0]
             for towards in ("best", "worst")
         )
         assert (worst, best) == pytest.approx((every.min(), every.max()))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from falsify_adapters.blind import Best, best_constant, each_query
 from falsify_adapters.bounds import Attainable, attainable
@@ -117,14 +117,17 @@ class Graded:
         return float(self.own.mean())
 
 
-def grade(
-    run: pd.DataFrame,
-    qrels: pd.DataFrame,
-    evaluation: Evaluation,
-    measure: Measure,
-    config: GateConfig,
-) -> Graded:
-    """Score a run with ir-measures, check the fast kernel against it, and judge the scores.
+def grade(evaluation: Evaluation, measure: Measure, config: GateConfig) -> Graded:
+    """Grade a run by one measure, as :func:`grade_all` does by several."""
+    return grade_all(evaluation, [measure], config)[0]
+
+
+def grade_all(
+    evaluation: Evaluation, measures: Sequence[Measure], config: GateConfig
+) -> list[Graded]:
+    """Score a run with ir-measures, check the fast kernels against it, and judge the scores.
+
+    All measures are asked for in one call of ir-measures.
 
     Raises
     ------
@@ -140,8 +143,17 @@ def grade(
             found='permute="label"',
             hint="labels are renamed over the whole benchmark",
         )
-    coded = coded_for(run, qrels, evaluation, measure)
-    own = query_scores(run, qrels, measure)
+    coded = {depth: coded_to(evaluation, depth) for depth in set(map(measure_depth, measures))}
+    scores = query_scores(evaluation.run, evaluation.qrels, *measures)
+    return [
+        _grade_coded(coded[measure_depth(measure)], measure, own, units, config)
+        for measure, own in zip(measures, scores, strict=True)
+    ]
+
+
+def _grade_coded(
+    coded: Coded, measure: Measure, own: FloatArray, units: Units, config: GateConfig
+) -> Graded:
     kernel = make_kernel(measure, coded.profiles)
     fell_back = False
     # a NaN would compare as neither near nor far
@@ -150,20 +162,14 @@ def grade(
     return judge(coded, kernel, own, units, config, fell_back=fell_back)
 
 
-def coded_for(
-    run: pd.DataFrame,
-    qrels: pd.DataFrame,
-    evaluation: Evaluation,
-    measure: Measure,
-    order: IntArray | None = None,
-) -> Coded:
-    """Return the integer codes of a run, its rows in this order, cut to the measure's depth."""
+def coded_to(evaluation: Evaluation, depth: int | None, order: IntArray | None = None) -> Coded:
+    """Return an evaluation in integer codes, the run's rows in this order, cut to a depth."""
     return code(
-        run,
-        qrels,
+        evaluation.run,
+        evaluation.qrels,
         _pool_sizes(evaluation),
         absent_gold=evaluation.absent_gold,
-        depth=measure_depth(measure),
+        depth=depth,
         order=order,
     )
 

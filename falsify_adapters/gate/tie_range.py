@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.gate.grading import Graded, Units, at_tau, coded_for, judge
+from falsify_adapters.gate.grading import Graded, Units, at_tau, coded_to, judge
 from falsify_adapters.measures import Measure, measure_depth
 from falsify_adapters.nulls import own_scores
 from falsify_adapters.resampling import ROUNDING
@@ -69,7 +69,7 @@ def tie_extremes(
     units, graded = Units.of(evaluation), {}
     for towards in ("worst", "best"):
         order = tie_order(evaluation.run, evaluation.qrels, towards, gain)
-        coded = coded_for(evaluation.run, evaluation.qrels, evaluation, measure, order)
+        coded = coded_to(evaluation, measure_depth(measure), order)
         own = own_scores(coded, main.kernel)
         moved = abs(float(own.mean()) - main.score) > ROUNDING
         graded[towards] = judge(coded, main.kernel, own, units, rough, like=main) if moved else main
