@@ -17,6 +17,7 @@ from falsify_adapters.nulls.cross import CrossMatrix
 from falsify_adapters.nulls.draws import NullDraws, distinct_integers, generator, trial_chunks
 from falsify_adapters.nulls.permuted import permuted_gold
 from falsify_adapters.nulls.pool import Pool
+from falsify_adapters.nulls.single_draw import single_draw_sums
 from falsify_adapters.nulls.urn import Urn
 
 #: Draws handled at once (about 100 bytes each).
@@ -38,23 +39,20 @@ def popularity_gold(cross: CrossMatrix, kernel: Kernel, n_trials: int, seed: int
     coded = cross.coded
     pool = Pool(coded, coded.popularity)
     approximate, influence = _closed_form(cross, kernel, pool)
-    single = coded.gold_count == 1
-    trials = np.zeros(n_trials)
-    several = np.zeros(n_trials)  # the same, of the queries with several gold documents alone
-    query_sum = np.zeros(coded.n_queries)
-    for query, trial, value in trial_scores(pool, kernel, n_trials, generator(seed, "D")):
-        trials += segment_sums(value, trial, n_trials)
-        several += segment_sums(np.where(single[query], 0.0, value), trial, n_trials)
-        query_sum += segment_sums(value, query, coded.n_queries)
-    n = coded.n_queries
+    single, n, rng = coded.gold_count == 1, coded.n_queries, generator(seed, "D")
+    alone = single_draw_sums(pool, kernel, n_trials, rng)
+    several = np.zeros(n_trials)  # each trial's sum over the queries with several gold documents
+    query_sum = np.zeros(n)
+    for query, trial, value in several_draw_scores(pool, kernel, n_trials, rng):
+        several += segment_sums(value, trial, n_trials)
+        query_sum += segment_sums(value, query, n)
     # with one gold document the expectation is exact; the trials give the rest
-    query_means = np.where(single, approximate, query_sum / n_trials)
     return NullDraws(
         mean=float(np.where(single, approximate, 0.0).sum() + several.mean()) / n,
         mean_error=float(several.std(ddof=1) / np.sqrt(n_trials)) / n,
-        query_means=query_means,
+        query_means=np.where(single, approximate, query_sum / n_trials),
         influence=influence,
-        trials=trials / n,
+        trials=(alone + several) / n,
     )
 
 
@@ -117,10 +115,12 @@ def frequent_sets(cross: CrossMatrix, n_trials: int, seed: int) -> NullDraws:
     )
 
 
-def trial_scores(
+def several_draw_scores(
     pool: Pool, kernel: Kernel, n_trials: int, rng: np.random.Generator
 ) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
     """Yield query, trial and score of every (query, trial) whose drawn gold meets the ranking.
+
+    Of the queries with several gold documents only.
 
     Parameters
     ----------
@@ -161,6 +161,6 @@ def _chunks(urn: Urn, n_trials: int) -> list[IntArray]:
     """Cut the queries that can be hit at all into chunks of bounded work."""
     share = urn.pool.own_weight() / urn.pool.total
     work = share * urn.last_draw * n_trials
-    queries = np.flatnonzero((work > 0) & (urn.coded.gold_count > 0))
+    queries = np.flatnonzero((work > 0) & (urn.coded.gold_count > 1))
     chunk = np.cumsum(work[queries]) // CHUNK_DRAWS
     return np.split(queries, np.flatnonzero(np.diff(chunk)) + 1) if len(queries) else []

@@ -121,12 +121,11 @@ class Urn:
         line, cell = bernoulli_cells(rng, limit * n_trials, share)
         trial, draw = np.divmod(cell, limit[line])
         query = queries[line]
-        # pick the document by weight: each entry holds as many tickets
-        weight = self.pool.weight[coded.entry_doc]
-        tickets = np.repeat(np.arange(len(weight)), weight)
-        start = np.r_[0, np.cumsum(weight)][coded.entry_start()]
-        ticket = start[query] + rng.integers(0, np.diff(start)[query])
-        return query * n_trials + trial, draw, tickets[ticket]
+        # pick the document by weight, in whole numbers
+        ladder = np.cumsum(self.pool.weight[coded.entry_doc])
+        start = np.r_[0, ladder][coded.entry_start()]
+        mark = start[query] + rng.integers(0, np.diff(start)[query])
+        return query * n_trials + trial, draw, np.searchsorted(ladder, mark, side="right")
 
     def _counted(
         self,
@@ -153,12 +152,11 @@ class Urn:
         length = np.maximum.reduceat(draw[late], begin)
         first_draw = np.searchsorted(case, cases)
         for some in _stretches(query, length):
-            longest = int(length[some].max())
             row, known = _spread(first_draw[some], np.searchsorted(case, cases[some], "right"))
-            early = draw[known] < longest
+            early = draw[known] < length[some][row]
             row, known = row[early], known[early]
             places = (row, draw[known], document[known])
-            filled = self._filled(query[some], longest, places, rng)
+            filled = self._filled(query[some], length[some], places, rng)
             row, which = _spread(begin[some], begin[some] + n_late[some])
             hit = late[which]
             new = draw[hit] - _repeats(filled[row], draw[hit], self.coded.n_docs)
@@ -168,16 +166,17 @@ class Urn:
     def _filled(
         self,
         query: IntArray,
-        length: int,
+        length: IntArray,
         known: tuple[IntArray, IntArray, IntArray],
         rng: np.random.Generator,
     ) -> Documents:
-        """Return the first draws of some cases, shape (n_cases, length), as documents.
+        """Return the first `length` draws of some cases as documents, shape (n_cases, longest).
 
         `known` holds row, column and document of the draws that fell on the query's ranking; the
-        others are drawn by weight, none from the ranking.
+        others are drawn by weight, none from the ranking. What stands beyond a row's length means
+        nothing.
         """
-        size, (row, column, document) = (len(query), length), known
+        size, (row, column, document) = (len(query), int(length.max())), known
         if query[0] == query[-1]:
             tickets = self._other_tickets(int(query[0]))
             filled = tickets[rng.integers(0, len(tickets), size, dtype=np.int32)]
@@ -186,6 +185,7 @@ class Urn:
         filled = self._tickets[rng.integers(0, self.pool.total, size, dtype=np.int32)]
         is_own = self._own_lookup(query)
         unfit = is_own(np.arange(len(query))[:, None], filled)
+        unfit &= np.arange(size[1]) < length[:, None]
         unfit[row, column] = False
         filled[row, column] = document
         row, column = np.nonzero(unfit)
