@@ -80,7 +80,7 @@ def describe_frame(frame: pd.DataFrame) -> dict[str, Any]:
     >>> from falsify_adapters import as_run
     >>> figures = describe_frame(as_run({"q1": {"d1": 0.5, "d2": 0.7}}))
     >>> figures["rows"], figures["queries"], figures["sha256"][:8]
-    (2, 1, '82f2daf4')
+    (2, 1, 'bc542d0f')
     """
     return {
         "sha256": frame_sha256(frame),
