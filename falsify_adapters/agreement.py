@@ -17,7 +17,14 @@ import numpy as np
 import pandas as pd
 
 from falsify_adapters.errors import InputError
-from falsify_adapters.frames import categories, codes, rank_in_query
+from falsify_adapters.frames import (
+    BoolArray,
+    IntArray,
+    categories,
+    codes,
+    places,
+    rank_in_query,
+)
 from falsify_adapters.notes import Note, counted, plural, some
 
 #: Judged share of the top 10 below which a run is suspected, relative to what the qrels allow.
@@ -168,28 +175,30 @@ def check_documents(
     InputError
         If no document of the run occurs in the qrels and a simple change of ids would explain it.
     """
-    run_ids, qrels_ids = _ids(run, "doc_id"), _ids(qrels, "doc_id")
-    if not run_ids:
+    if not len(run):
         return
-    if not set(run_ids) & set(qrels_ids):
+    doc = places(run["doc_id"], qrels["doc_id"])
+    if not (doc >= 0).any():
+        run_ids, qrels_ids = _ids(run, "doc_id"), _ids(qrels, "doc_id")
         one_corpus = corpus_ids is not None and bool(
             corpus_ids.intersection(run_ids) and corpus_ids.intersection(qrels_ids)
         )
         _refuse_strangers(run, qrels, run_ids, qrels_ids, notes, one_corpus=one_corpus)
         return
-    judged = _judged(run, qrels)
-    query = codes(run["query_id"])
-    top = rank_in_query(query) <= 10
-    n_top, n_judged = int(top.sum()), int(judged[top].sum())
-    answered = np.unique(query)
-    bare = len(answered) - len(np.unique(query[judged]))
-    if n_judged < FEW_JUDGED * _reachable(run, qrels, top) and 2 * bare > len(answered):
-        cause = why_apart(run_ids, qrels_ids)
+    query = places(run["query_id"], qrels["query_id"])
+    top = rank_in_query(codes(run["query_id"])) <= 10
+    n_top, n_judged = int(top.sum()), int(_judged(query[top], doc[top], qrels).sum())
+    if n_judged >= FEW_JUDGED * _reachable(query[top], qrels):
+        return
+    answered = len(np.unique(query))
+    bare = answered - len(np.unique(query[_judged(query, doc, qrels)]))
+    if 2 * bare > answered:
+        cause = why_apart(_ids(run, "doc_id"), _ids(qrels, "doc_id"))
         notes.append(
             Note(
                 "W-UNJUDGED",
                 f"judged@10 is {n_judged / n_top:.6f} ({n_judged} of {counted(n_top, 'document')});"
-                f" {bare} of {counted(len(answered), 'query')} {plural(bare, 'has', 'have')} no"
+                f" {bare} of {counted(answered, 'query')} {plural(bare, 'has', 'have')} no"
                 " judged document in the run; "
                 + (cause or "are run and qrels of the same version of the corpus?"),
             )
@@ -217,24 +226,21 @@ def _refuse_strangers(
     notes.append(Note("W-ID-OVERLAP", f"{lacks}: {examples}; every score is 0"))
 
 
-def _judged(run: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Mark the run's rows whose document is judged for their query."""
-    query_names, doc_names = categories(qrels["query_id"]), categories(qrels["doc_id"])
-    query = pd.Index(query_names).get_indexer(categories(run["query_id"]))[codes(run["query_id"])]
-    doc = pd.Index(doc_names).get_indexer(categories(run["doc_id"]))[codes(run["doc_id"])]
-    known = codes(qrels["query_id"]) * len(doc_names) + codes(qrels["doc_id"])
-    found: np.ndarray[tuple[int], np.dtype[np.bool_]] = np.isin(query * len(doc_names) + doc, known)
+def _judged(query: IntArray, doc: IntArray, qrels: pd.DataFrame) -> BoolArray:
+    """Mark the pairs of query and document (places in the qrels, -1 for none) that are judged."""
+    n_docs = len(qrels["doc_id"].cat.categories)
+    known = codes(qrels["query_id"]) * n_docs + codes(qrels["doc_id"])  # ascending
+    wanted = query * n_docs + doc
+    found = known[np.minimum(np.searchsorted(known, wanted), len(known) - 1)] == wanted
     return found & (query >= 0) & (doc >= 0)
 
 
-def _reachable(
-    run: pd.DataFrame, qrels: pd.DataFrame, top: np.ndarray[tuple[int], np.dtype[np.bool_]]
-) -> int:
-    """Return how many judged documents the top 10 of the answered queries could hold."""
-    returned = run.loc[top, "query_id"].value_counts()
-    judged = qrels["query_id"].value_counts()
-    possible = pd.concat([returned, judged], axis=1, join="inner").min(axis=1)
-    return int(possible.sum())
+def _reachable(query: IntArray, qrels: pd.DataFrame) -> int:
+    """Return how many judged documents the ranks of these queries could hold."""
+    n_queries = len(qrels["query_id"].cat.categories)
+    returned = np.bincount(query[query >= 0], minlength=n_queries)
+    judged = np.bincount(codes(qrels["query_id"]), minlength=n_queries)
+    return int(np.minimum(returned, judged).sum())
 
 
 def _cuts(run_ids: Sequence[str], qrels_ids: Sequence[str]) -> list[_Change]:

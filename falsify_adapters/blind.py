@@ -13,8 +13,8 @@ from typing import Literal
 
 import numpy as np
 
-from falsify_adapters.coded import BoolArray, Coded, segment_sums, unique_rows
-from falsify_adapters.frames import FloatArray, IntArray, rank_in_query
+from falsify_adapters.coded import Coded, segment_sums, unique_rows
+from falsify_adapters.frames import BoolArray, FloatArray, IntArray, rank_in_query
 from falsify_adapters.kernels import (
     Additive,
     AveragePrecision,

@@ -15,15 +15,15 @@ import numpy.typing as npt
 import pandas as pd
 
 from falsify_adapters.frames import (
+    BoolArray,
     FloatArray,
     IntArray,
     categories,
     codes,
+    compact,
     is_among,
     rank_in_query,
 )
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +162,7 @@ def code(
     *,
     absent_gold: frozenset[str] = frozenset(),
     depth: int | None = None,
+    order: IntArray | None = None,
 ) -> Coded:
     """Turn the common frames into integer arrays.
 
@@ -175,6 +176,9 @@ def code(
         Relevant documents that the corpus lacks.
     depth : int, optional
         Keep only so many documents per query.
+    order : ndarray, shape (n_rows,), optional
+        Row numbers of `run` in another order within each query (see
+        :func:`falsify_adapters.ties.tie_order`).
 
     Examples
     --------
@@ -188,7 +192,7 @@ def code(
     ([1], [2, 1], [1, 2])
     """
     gold, gold_ids = code_qrels(qrels, corpus_size, absent_gold=absent_gold)
-    run_query, run_rank, run_doc = _ranked(run, qrels, gold_ids, depth)
+    run_query, run_rank, run_doc = _ranked(run, qrels, gold_ids, depth, order)
     entry = run_doc >= 0
     return replace(
         gold,
@@ -227,10 +231,8 @@ def code_qrels(
     all_ids = categories(qrels["doc_id"])
     doc_code = codes(qrels["doc_id"])[gold]
     # number the gold documents in the order of their ids
-    is_gold = np.zeros(len(all_ids), dtype=bool)
-    is_gold[doc_code] = True
-    gold_ids = all_ids[is_gold]
-    gold_doc = (np.cumsum(is_gold) - 1)[doc_code]
+    used, gold_doc = compact(doc_code, len(all_ids))
+    gold_ids = all_ids[used]
     query_code = codes(qrels["query_id"])[gold]
     n_queries = len(qrels["query_id"].cat.categories)
     present = np.ones(len(gold_ids), dtype=bool)
@@ -246,7 +248,7 @@ def code_qrels(
         entry_rank=nothing,
         entry_doc=nothing,
         gold_start=np.r_[0, np.cumsum(np.bincount(query_code, minlength=n_queries))],
-        gold_doc=gold_doc.astype(np.int64),
+        gold_doc=gold_doc,
         gold_grade=relevance[gold].astype(np.int64),
         gold_present=present[gold_doc],
     )
@@ -254,19 +256,25 @@ def code_qrels(
 
 
 def _ranked(
-    run: pd.DataFrame, qrels: pd.DataFrame, gold_ids: npt.NDArray[Any], depth: int | None
+    run: pd.DataFrame,
+    qrels: pd.DataFrame,
+    gold_ids: npt.NDArray[Any],
+    depth: int | None,
+    order: IntArray | None,
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return query, rank and gold document (-1 if it is none) of each run row within the depth."""
     query = codes(run["query_id"])
     rank = rank_in_query(query)
     doc = codes(run["doc_id"])
+    if order is not None:
+        doc = doc[order]
     if depth is not None:
         keep = rank <= depth
         query, rank, doc = query[keep], rank[keep], doc[keep]
-    to_query = pd.Index(categories(qrels["query_id"])).get_indexer(categories(run["query_id"]))
+    to_query = qrels["query_id"].cat.categories.get_indexer(run["query_id"].cat.categories)
     # look up only the documents that are still there, each once
-    used, doc = np.unique(doc, return_inverse=True)
-    to_gold = pd.Index(gold_ids).get_indexer(categories(run["doc_id"])[used])
+    used, doc = compact(doc, len(run["doc_id"].cat.categories))
+    to_gold = pd.Index(gold_ids, dtype=object).get_indexer(categories(run["doc_id"])[used])
     return to_query[query].astype(np.int64), rank, to_gold[doc].astype(np.int64)
 
 

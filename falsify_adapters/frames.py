@@ -35,6 +35,9 @@ SHORT_ID = 64
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+#: All rows of a frame.
+ALL = slice(None)
 
 
 def as_run(data: Any, *, name: str = "run") -> pd.DataFrame:
@@ -132,7 +135,7 @@ def run_from_codes(
             hint="such a score has no place in a ranking: repair the system's output",
         )
     score = score + 0.0  # -0.0 and 0.0 are the same score
-    order = np.lexsort((-doc_code, -score, query_code))
+    order = _ranking(query_code, doc_code, score)
     query_code, doc_code, score = query_code[order], doc_code[order], score[order]
     repeated = _repeated_rows(query_code, doc_code, len(doc_ids))
     if repeated.size:
@@ -144,6 +147,35 @@ def run_from_codes(
             hint="keep one row per query and document, for example the best-scored one",
         )
     return _frame(query_ids, query_code, doc_ids, doc_code, "score", score)
+
+
+def _ranking(query_code: IntArray, doc_code: IntArray, score: FloatArray) -> IntArray:
+    """Return the rows by query and rank; most runs list most queries' documents by rank already."""
+    order = stable_order(query_code)
+    query, doc, value = query_code[order], doc_code[order], score[order]
+    falls = (value[1:] < value[:-1]) | ((value[1:] == value[:-1]) & (doc[1:] < doc[:-1]))
+    unranked = query[1:][~falls & (query[1:] == query[:-1])]
+    if unranked.size:
+        rows = np.flatnonzero(_marks(unranked, int(query[-1]) + 1)[query])
+        order[rows] = order[rows][np.lexsort((-doc[rows], -value[rows], query[rows]))]
+    return order
+
+
+def stable_order(key: IntArray) -> IntArray:
+    """Return the stable order of whole numbers from 0 on, as ``argsort(kind="stable")`` does.
+
+    Plain numbers are sorted several times faster than positions: each number gets its position
+    as its last digits, if there is room.
+
+    Examples
+    --------
+    >>> stable_order(np.array([7, 3, 7, 0]))
+    array([3, 1, 0, 2])
+    """
+    bits = len(key).bit_length()
+    if not len(key) or int(key.max()) >> (62 - bits):
+        return np.argsort(key, kind="stable")
+    return np.sort((key << bits) | np.arange(len(key))) & ((1 << bits) - 1)
 
 
 def as_qrels(data: Any, *, notes: list[Note] | None = None, name: str = "qrels") -> pd.DataFrame:
@@ -222,6 +254,42 @@ def codes(column: pd.Series[Any]) -> IntArray:
 def categories(column: pd.Series[Any]) -> npt.NDArray[Any]:
     """Return the sorted ids behind :func:`codes`, as an object array of str."""
     return column.cat.categories.to_numpy(dtype=object)
+
+
+def places(column: pd.Series[Any], other: pd.Series[Any], rows: IntArray | slice = ALL) -> IntArray:
+    """Return where the ids of some rows stand among the categories of another column, or -1.
+
+    Only the ids of these rows are looked up: a corpus has many others.
+
+    Examples
+    --------
+    >>> run, qrels = as_run({"q1": {"d1": 0.5, "d2": 0.7}}), as_qrels({"q1": {"d0": 1, "d1": 1}})
+    >>> run["doc_id"].tolist(), places(run["doc_id"], qrels["doc_id"]).tolist()
+    (['d2', 'd1'], [-1, 1])
+    """
+    used, which = compact(codes(column)[rows], len(column.cat.categories))
+    place: IntArray = other.cat.categories.get_indexer(column.cat.categories[used])
+    return place[which]
+
+
+def compact(numbers: IntArray, n: int) -> tuple[IntArray, IntArray]:
+    """Return the distinct ones among numbers below n, ascending, and each number's place in them.
+
+    Examples
+    --------
+    >>> compact(np.array([4, 0, 4]), 6)
+    (array([0, 4]), array([1, 0, 1]))
+    """
+    if n > 4 * len(numbers):
+        return np.unique(numbers, return_inverse=True)
+    occurs = _marks(numbers, n)
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[numbers]
+
+
+def _marks(numbers: IntArray, n: int) -> BoolArray:
+    marks = np.zeros(n, dtype=bool)
+    marks[numbers] = True
+    return marks
 
 
 def is_among(ids: Any, others: Any) -> npt.NDArray[np.bool_]:

@@ -420,7 +420,7 @@ def _by_move(
     main: Evaluation, again: Evaluation, measure: Measure, config: GateConfig
 ) -> list[str]:
     """Return the queries, those first whose exchange moves the deciding delta most."""
-    first, second = (grade(one.run, one.qrels, one, measure, config) for one in (main, again))
+    first, second = (grade(one, measure, config) for one in (main, again))
     shift = {name: second.nulls[name].low - first.nulls[name].low for name in NULLS}
     name = max(NULLS, key=lambda null: abs(shift[null]))
     move = _gain(second, name) - _gain(first, name)

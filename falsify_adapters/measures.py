@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import subprocess
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from itertools import pairwise
 from typing import Any
 
@@ -157,20 +158,21 @@ def measure_depth(measure: Measure) -> int | None:
     return None if cutoff is None else int(cutoff)
 
 
-def query_scores(run: pd.DataFrame, qrels: pd.DataFrame, measure: Measure) -> FloatArray:
-    """Score every query of the qrels with ir-measures.
+def query_scores(run: pd.DataFrame, qrels: pd.DataFrame, *measures: Measure) -> list[FloatArray]:
+    """Score every query of the qrels with ir-measures, by all measures in one call.
 
     Parameters
     ----------
     run, qrels : DataFrame
         The common frames.
-    measure : ir_measures.Measure
+    *measures : ir_measures.Measure
         From :func:`parse_measure`.
 
     Returns
     -------
-    ndarray, shape (n_queries,)
-        In the order of the qrels' query categories; a query that the run misses scores 0.
+    list of ndarray, shape (n_queries,)
+        For each measure the scores in the order of the qrels' query categories; a query that the
+        run misses scores 0.
 
     Raises
     ------
@@ -182,14 +184,19 @@ def query_scores(run: pd.DataFrame, qrels: pd.DataFrame, measure: Measure) -> Fl
     >>> from falsify_adapters.frames import as_qrels, as_run
     >>> run = as_run({"q1": {"d1": 0.2, "d2": 0.9}})
     >>> query_scores(run, as_qrels({"q1": {"d1": 1}, "q2": {"d1": 1}}), parse_measure("RR@10"))
-    array([0.5, 0. ])
+    [array([0.5, 0. ])]
     """
     n_queries = len(qrels["query_id"].cat.categories)
-    values = _calculate(measure, _qrels_dict(qrels), _run_dict(run, qrels, measure_depth(measure)))
-    scores = np.array([values.get(str(i), 0.0) for i in range(n_queries)], dtype=np.float64)
-    if not ((scores >= -1e-9) & (scores <= 1 + 1e-9)).all():
-        found = f"{scores.min():.6g} to {scores.max():.6g}"
-        raise _refusal(f"{measure} gives values outside [0, 1]", found)
+    depths = [measure_depth(measure) for measure in measures]
+    deepest = None if None in depths else max(filter(None, depths))
+    values = _calculate(measures, _qrels_dict(qrels), _run_dict(run, qrels, deepest))
+    scores = []
+    for measure, of_query in zip(measures, values, strict=True):
+        score = np.array([of_query.get(str(i), 0.0) for i in range(n_queries)], dtype=np.float64)
+        if not ((score >= -1e-9) & (score <= 1 + 1e-9)).all():
+            found = f"{score.min():.6g} to {score.max():.6g}"
+            raise _refusal(f"{measure} gives values outside [0, 1]", found)
+        scores.append(score)
     return scores
 
 
@@ -275,7 +282,7 @@ class IrMeasuresKernel(Kernel):
                 missed.remove(grade)
             qrels[name] = {f"r{rank}": grade for rank, grade in found.items()}
             qrels[name] |= {f"m{i}": grade for i, grade in enumerate(missed)}
-        values = _calculate(self.measure, qrels, run)
+        (values,) = _calculate([self.measure], qrels, run)
         return {pattern: values.get(str(i), 0.0) for i, pattern in enumerate(patterns)}
 
     def random_mean(self, draw: RandomDraw) -> FloatArray:
@@ -354,25 +361,41 @@ def _nested(query: IntArray, doc_ids: list[str], values: list[Any]) -> dict[str,
 
 
 def _calculate(
-    measure: Measure, qrels: dict[str, dict[str, int]], run: dict[str, dict[str, float]]
-) -> dict[str, float]:
+    measures: Sequence[Measure],
+    qrels: dict[str, dict[str, int]],
+    run: dict[str, dict[str, float]],
+) -> list[dict[str, float]]:
+    """Return what each measure gives each query."""
+    names = {repr(measure): dict[str, float]() for measure in measures}
     try:
-        return {
-            metric.query_id: float(metric.value)
-            for metric in ir_measures.iter_calc([measure], qrels, run)
-        }
+        for metric in ir_measures.iter_calc([_quick(m) for m in measures], qrels, run):
+            names[repr(metric.measure)][metric.query_id] = float(metric.value)
     except ValueError as error:
         if "Unsupported measures" not in str(error):
             raise
         found = str(error).splitlines()[-1].strip(" -")
-        problem = f"ir-measures has no provider for {measure} here"
+        problem = f"ir-measures has no provider for {', '.join(names)} here"
         raise _refusal(problem, found, hint="install it, or take another") from None
     except subprocess.CalledProcessError as error:
         raise _refusal(
-            f"the program that computes {measure} for ir-measures failed",
+            f"the program that computes {', '.join(names)} for ir-measures failed",
             f"exit status {error.returncode}",
             hint="gdeval takes grades up to 4 and no spaces in ids",
         ) from None
+    return [names[repr(measure)] for measure in measures]
+
+
+def _quick(measure: Measure) -> Measure:
+    """Return the same measure, which knows its name.
+
+    ir-measures hashes a measure twice for every query, by a text that it composes each time: more
+    work than the evaluation.
+    """
+    text, quick = repr(measure), copy(measure)
+    quick.__class__ = type(
+        measure.__class__.__name__, (type(measure),), {"__repr__": lambda _: text}
+    )
+    return quick
 
 
 def _parse_text(text: str) -> Measure:
@@ -447,7 +470,7 @@ def _check_behaviour(measure: Measure) -> None:
     qrels = {str(grade): {"d0": lowest + grade - 1} for grade in range(1, 5)}
     qrels["0"] = {"d9": lowest}
     ranking = {f"d{i}": 3.0 - i for i in range(3)}
-    values = _calculate(measure, qrels, dict.fromkeys(qrels, ranking))
+    (values,) = _calculate([measure], qrels, dict.fromkeys(qrels, ranking))
     without, best = values.pop("0", 0.0), max(values.values(), default=0.0)
     if without != 0.0 or not 0.0 < best <= 1.0:
         raise _refusal(

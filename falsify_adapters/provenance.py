@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from falsify_adapters.frames import categories, codes
+from falsify_adapters.frames import categories, codes, compact
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,7 +80,7 @@ def describe_frame(frame: pd.DataFrame) -> dict[str, Any]:
     >>> from falsify_adapters import as_run
     >>> figures = describe_frame(as_run({"q1": {"d1": 0.5, "d2": 0.7}}))
     >>> figures["rows"], figures["queries"], figures["sha256"][:8]
-    (2, 1, '82f2daf4')
+    (2, 1, 'bc542d0f')
     """
     return {
         "sha256": frame_sha256(frame),
@@ -94,29 +94,23 @@ def frame_sha256(frame: pd.DataFrame) -> str:
 
     Hashed one after the other: the query ids (those without rows included), the ids of the
     documents that occur, both sorted; then per row, in the frame's order, the positions of query
-    and document in these lists, and the value. An id is UTF-8 after its length; lengths, numbers
-    of ids, positions and grades are 64-bit integers, scores 64-bit floats, all little-endian.
+    and document in these lists, and the value. A list of ids is their number, their lengths in
+    characters, and all of them end to end in UTF-8. Lengths, numbers, positions and grades are
+    64-bit integers, scores 64-bit floats, all little-endian.
     """
     digest = hashlib.sha256()
-    doc_code = codes(frame["doc_id"])
-    used = np.unique(doc_code)
-    doc_ids = categories(frame["doc_id"])
-    for ids in (categories(frame["query_id"]), [doc_ids[code] for code in used.tolist()]):
-        digest.update(_number(len(ids)))
-        for one in ids:
-            raw = str(one).encode("utf-8", "surrogatepass")
-            digest.update(_number(len(raw)) + raw)
+    used, doc_code = compact(codes(frame["doc_id"]), len(frame["doc_id"].cat.categories))
+    for ids in (categories(frame["query_id"]), categories(frame["doc_id"])[used]):
+        lengths = [len(ids), *map(len, ids)]
+        digest.update(np.array(lengths, dtype="<i8").tobytes())
+        digest.update("".join(ids).encode("utf-8", "surrogatepass"))
     digest.update(codes(frame["query_id"]).astype("<i8").tobytes())
-    digest.update(np.searchsorted(used, doc_code).astype("<i8").tobytes())
+    digest.update(doc_code.astype("<i8").tobytes())
     values = frame.iloc[:, 2].to_numpy()
     # -0.0 and 0.0 are one score
     values = values + 0.0 if values.dtype.kind == "f" else values
     digest.update(values.astype("<f8" if values.dtype.kind == "f" else "<i8").tobytes())
     return digest.hexdigest()
-
-
-def _number(value: int) -> bytes:
-    return value.to_bytes(8, "little")
 
 
 def with_frames(provenance: Mapping[str, Any], **frames: pd.DataFrame) -> dict[str, Any]:

@@ -206,7 +206,7 @@ class _Scorer:
         scores = (
             np.zeros(len(query_ids))
             if frame is None
-            else query_scores(frame, judged, self._measure)
+            else query_scores(frame, judged, self._measure)[0]
         )
         if conventions.mean == "answered":
             return float(scores[answered].mean()) if answered.any() else math.nan

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
 import numpy as np
+import numpy.typing as npt
 from scipy import optimize, special
 
 from falsify_adapters.frames import FloatArray, IntArray
@@ -13,6 +17,10 @@ ROUNDING = 1e-12
 BOUNDED_DIFFERENCE = 3.0
 #: Resamples times queries that are held at once.
 CHUNK_CELLS = 4_000_000
+#: Resamples times queries up to which the resamples are kept (40 MB).
+KEPT_CELLS = 10_000_000
+
+Counts = npt.NDArray[np.int32]
 
 
 def bootstrap_t(
@@ -205,17 +213,9 @@ def _widened(half_width: FloatArray, noise: FloatArray) -> FloatArray:
 
 def t_values(centred: FloatArray, drawn: int, n_boot: int, seed: int) -> FloatArray:
     """Return the t value of each resample and column, shape (n_boot, n_columns)."""
-    n = len(centred)
-    rng = np.random.default_rng([seed, *b"boot"])
     moments = np.concatenate([centred, centred**2], axis=1)
-    means = np.empty((n_boot, moments.shape[1]))
-    step = max(1, CHUNK_CELLS // n)
-    for low in range(0, n_boot, step):
-        rows = min(step, n_boot - low)
-        units = rng.integers(0, n, size=(rows, drawn), dtype=np.int32)
-        units += np.arange(rows, dtype=np.int32)[:, None] * n
-        counts = np.bincount(units.ravel(), minlength=rows * n).reshape(rows, n)
-        means[low : low + rows] = counts @ moments / drawn
+    counts = _resamples(len(centred), drawn, n_boot, seed)
+    means = np.concatenate([part.astype(np.float64) @ moments for part in counts]) / drawn
     mean, square = means[:, : centred.shape[1]], means[:, centred.shape[1] :]
     variance = (square - mean**2) / drawn
     # an exact zero comes out as rounding noise of the size of the squares
@@ -223,6 +223,30 @@ def t_values(centred: FloatArray, drawn: int, n_boot: int, seed: int) -> FloatAr
     with np.errstate(divide="ignore", invalid="ignore"):
         t = mean / np.sqrt(np.where(flat, 0.0, variance))
     return np.where(flat, np.where(mean == 0, 0.0, np.copysign(np.inf, mean)), t)
+
+
+def _resamples(n: int, drawn: int, n_boot: int, seed: int) -> Iterable[Counts]:
+    """Return how often each unit is drawn in each resample, in chunks of (n_rows, n)."""
+    if n * n_boot <= KEPT_CELLS:
+        return _kept_resamples(n, drawn, n_boot, seed)
+    return _drawn_resamples(n, drawn, n_boot, seed)
+
+
+@lru_cache(maxsize=1)
+def _kept_resamples(n: int, drawn: int, n_boot: int, seed: int) -> tuple[Counts, ...]:
+    """Keep the last resamples: the companion, and the next system, are given the same ones."""
+    return tuple(_drawn_resamples(n, drawn, n_boot, seed))
+
+
+def _drawn_resamples(n: int, drawn: int, n_boot: int, seed: int) -> Iterator[Counts]:
+    rng = np.random.default_rng([seed, *b"boot"])
+    step = max(1, CHUNK_CELLS // n)
+    for low in range(0, n_boot, step):
+        rows = min(step, n_boot - low)
+        units = rng.integers(0, n, size=(rows, drawn), dtype=np.int32)
+        units += np.arange(rows, dtype=np.int32)[:, None] * n
+        counts = np.bincount(units.ravel(), minlength=rows * n).reshape(rows, n)
+        yield counts.astype(np.int32)
 
 
 def effective_queries(influence: FloatArray) -> FloatArray:

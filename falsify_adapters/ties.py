@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from falsify_adapters.frames import FloatArray, IntArray, codes, rank_in_query
+from falsify_adapters.frames import FloatArray, IntArray, codes, places, rank_in_query
 
 
 def tied_queries(run: pd.DataFrame, depth: int | None) -> int:
@@ -29,13 +29,13 @@ def tied_queries(run: pd.DataFrame, depth: int | None) -> int:
     return len(np.unique(query[1:][tied]))
 
 
-def reordered(
+def tie_order(
     run: pd.DataFrame,
     qrels: pd.DataFrame,
     towards: Literal["best", "worst"],
     gain: Callable[[IntArray], FloatArray] | None = None,
-) -> pd.DataFrame:
-    """Return the run with each group of ties in the best or the worst order for the system.
+) -> IntArray:
+    """Return the rows of the run with each group of ties in the best or the worst order.
 
     The document that is worth more first is best for every measure that grows when such a document
     moves up, and that order is the worst when turned round.
@@ -45,15 +45,31 @@ def reordered(
     run, qrels : DataFrame
         The common frames.
     towards : {"best", "worst"}
-        Which order.
+        Which order is best, or worst, for the system.
     gain : callable, optional
         What a document of each grade is worth; by default its grade.
+
+    Returns
+    -------
+    ndarray, shape (n_rows,)
+        Row numbers of `run`.
+
+    Examples
+    --------
+    >>> from falsify_adapters.frames import as_qrels, as_run
+    >>> run = as_run({"q1": {"d1": 2.0, "d2": 1.0, "d3": 1.0}})
+    >>> run["doc_id"].tolist(), tie_order(run, as_qrels({"q1": {"d2": 1}}), "best").tolist()
+    (['d1', 'd3', 'd2'], [0, 2, 1])
     """
     query, score, _ = _columns(run)
-    grade = _own_grades(run, qrels)
+    new_group = np.r_[True, (query[1:] != query[:-1]) | (score[1:] != score[:-1])][: len(query)]
+    tied = np.flatnonzero(~new_group | np.r_[~new_group[1:], False])
+    grade = _own_grades(run, qrels, tied)
     worth = gain(grade) if gain is not None else grade.astype(np.float64)
-    order = np.lexsort((-worth if towards == "best" else worth, -score, query))
-    return run.iloc[order].reset_index(drop=True)
+    order = np.arange(len(query))
+    group = np.cumsum(new_group)[tied]
+    order[tied] = tied[np.lexsort((-worth if towards == "best" else worth, group))]
+    return order
 
 
 def _columns(run: pd.DataFrame) -> tuple[IntArray, FloatArray, IntArray]:
@@ -61,14 +77,13 @@ def _columns(run: pd.DataFrame) -> tuple[IntArray, FloatArray, IntArray]:
     return query, run["score"].to_numpy(), rank_in_query(query)
 
 
-def _own_grades(run: pd.DataFrame, qrels: pd.DataFrame) -> IntArray:
-    """Return the grade of each run row for its own query, 0 if it is not judged."""
-    to_query = qrels["query_id"].cat.categories.get_indexer(run["query_id"].cat.categories)
-    to_doc = qrels["doc_id"].cat.categories.get_indexer(run["doc_id"].cat.categories)
+def _own_grades(run: pd.DataFrame, qrels: pd.DataFrame, rows: IntArray) -> IntArray:
+    """Return the grade of some rows of the run for their own query, 0 if they are not judged."""
     n_docs = len(qrels["doc_id"].cat.categories)
     key = codes(qrels["query_id"]) * n_docs + codes(qrels["doc_id"])  # ascending
-    doc = to_doc[codes(run["doc_id"])]
-    wanted = to_query[codes(run["query_id"])] * n_docs + doc
+    query = places(run["query_id"], qrels["query_id"], rows)
+    doc = places(run["doc_id"], qrels["doc_id"], rows)
+    wanted = query * n_docs + doc
     place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
-    judged = (key[place] == wanted) & (doc >= 0)
+    judged = (key[place] == wanted) & (doc >= 0) & (query >= 0)
     return np.where(judged, np.maximum(qrels["relevance"].to_numpy()[place], 0), 0)

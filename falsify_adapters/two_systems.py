@@ -221,10 +221,9 @@ def compare_systems(
     check_grade(parsed, baseline.qrels)
     for candidate in tested:
         check_comparable(baseline, candidate)
-    old = grade(baseline.run, baseline.qrels, baseline, parsed, config)
+    old = grade(baseline, parsed, config)
     pairs = [
-        _Pair(baseline, one, old, grade(one.run, one.qrels, one, parsed, config), config, n_flips)
-        for one in tested
+        _Pair(baseline, one, old, grade(one, parsed, config), config, n_flips) for one in tested
     ]
     adjusted = holm([pair.test.p_value for pair in pairs])
     return [

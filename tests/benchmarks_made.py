@@ -10,9 +10,9 @@ import numpy as np
 from falsify_adapters.coded import Coded
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import FloatArray
-from falsify_adapters.gate.grading import coded_for
+from falsify_adapters.gate.grading import coded_to
 from falsify_adapters.kernels import Kernel
-from falsify_adapters.measures import make_kernel, parse_measure
+from falsify_adapters.measures import make_kernel, measure_depth, parse_measure
 from falsify_adapters.nulls import CrossMatrix, own_scores
 
 Ranking = dict[str, float]
@@ -41,7 +41,7 @@ class Benchmark:
     def prepared(self, measure: str | Any) -> Prepared:
         evaluation = self.evaluation()
         parsed = parse_measure(measure)
-        coded = coded_for(evaluation.run, evaluation.qrels, evaluation, parsed)
+        coded = coded_to(evaluation, measure_depth(parsed))
         kernel = make_kernel(parsed, coded.profiles)
         return Prepared(coded, kernel, CrossMatrix(coded, kernel), own_scores(coded, kernel))
 

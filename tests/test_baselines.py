@@ -53,7 +53,7 @@ def rows(run: pd.DataFrame) -> list[tuple[str, str]]:
 
 
 def mean_score(run: pd.DataFrame, qrels: object, measure: str) -> float:
-    return float(query_scores(run, as_qrels(qrels), parse_measure(measure)).mean())
+    return float(query_scores(run, as_qrels(qrels), parse_measure(measure))[0].mean())
 
 
 def scores_of_orders(
@@ -66,7 +66,7 @@ def scores_of_orders(
     ]
     run = {name: {doc: -float(r) for r, doc in enumerate(order)} for name, _, order in names}
     many = {name: qrels[query] for name, query, _ in names}
-    scores = query_scores(as_run(run), as_qrels(many), parse_measure(measure))
+    (scores,) = query_scores(as_run(run), as_qrels(many), parse_measure(measure))
     return scores.reshape(len(orders), len(queries))
 
 
@@ -358,7 +358,7 @@ class TestControls:
     @settings(max_examples=60, deadline=None)
     def test_no_ranking_beats_oracle(self, qrels: dict[str, dict[str, int]], measure: str) -> None:
         docs = sorted({doc for found in qrels.values() for doc in found})
-        scores = query_scores(oracle(qrels, 5), as_qrels(qrels), parse_measure(measure))
+        (scores,) = query_scores(oracle(qrels, 5), as_qrels(qrels), parse_measure(measure))
         best = scores_of_orders(list(permutations(docs)), qrels, measure).max(axis=0)
         assert scores == pytest.approx(best, abs=1e-9)
 

@@ -150,7 +150,7 @@ def evaluate(variant: Variant) -> Evaluation:
 
 
 def score(evaluation: Evaluation, measure: str) -> float:
-    return float(query_scores(evaluation.run, evaluation.qrels, parse_measure(measure)).mean())
+    return float(query_scores(evaluation.run, evaluation.qrels, parse_measure(measure))[0].mean())
 
 
 def test_the_list_of_cases_checked_elsewhere_is_exact() -> None:
@@ -198,7 +198,7 @@ def test_case_by_the_library(variant: Variant) -> None:
         for wrong in variant.content.get("must_not", {}).get(measure, []):
             assert not math.isclose(score(evaluation, measure), float(wrong), abs_tol=1e-6)
     if "per_query_nDCG@10" in variant.content:
-        values = query_scores(evaluation.run, evaluation.qrels, parse_measure("nDCG@10"))
+        (values,) = query_scores(evaluation.run, evaluation.qrels, parse_measure("nDCG@10"))
         found = dict(zip(evaluation.query_ids, values, strict=True))
         assert found == pytest.approx(variant.content["per_query_nDCG@10"], abs=1e-6)
     if variant.key in NOTES:

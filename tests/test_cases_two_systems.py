@@ -111,7 +111,7 @@ def test_61_a_stored_score_of_other_qrels_is_refused(tmp_path: Path) -> None:
     for version in ("v1", "v2"):
         qrels = read_qrels(folder / f"qrels_{version}.trec").frame
         one = Evaluation.create(read_run(run).frame, qrels, corpus_size=1000)
-        scores = query_scores(one.run, one.qrels, parse_measure("nDCG@10"))
+        (scores,) = query_scores(one.run, one.qrels, parse_measure("nDCG@10"))
         assert scores.mean() == pytest.approx(expected["expect"][f"nDCG@10 on {version}"], abs=1e-6)
         (found,) = compare_systems(one, one)
         assert found.difference == expected["expect"]["difference of the runs on either version"]

@@ -9,9 +9,15 @@ import pytest
 from hypothesis import given, settings
 
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.gate.grading import coded_for
+from falsify_adapters.gate.grading import coded_to
 from falsify_adapters.kernels import none_drawn
-from falsify_adapters.measures import IrMeasuresKernel, make_kernel, parse_measure, query_scores
+from falsify_adapters.measures import (
+    IrMeasuresKernel,
+    make_kernel,
+    measure_depth,
+    parse_measure,
+    query_scores,
+)
 from falsify_adapters.nulls import own_scores
 from tests.strategies import qrels, runs
 
@@ -39,8 +45,8 @@ def test_own_scores_are_ir_measures_own(run: Any, judged: Any) -> None:
     evaluation = Evaluation.create(run, judged, corpus_size=50)
     for text in MEASURES:
         measure = parse_measure(text)
-        coded = coded_for(evaluation.run, evaluation.qrels, evaluation, measure)
-        expected = query_scores(evaluation.run, evaluation.qrels, measure)
+        coded = coded_to(evaluation, measure_depth(measure))
+        (expected,) = query_scores(evaluation.run, evaluation.qrels, measure)
         fast = make_kernel(measure, coded.profiles)
         assert not isinstance(fast, IrMeasuresKernel)
         np.testing.assert_allclose(own_scores(coded, fast), expected, atol=1e-12, err_msg=text)
@@ -59,10 +65,10 @@ def test_measures_without_a_kernel_go_through_ir_measures(text: str) -> None:
         corpus_size=50,
     )
     measure = parse_measure(text)
-    coded = coded_for(evaluation.run, evaluation.qrels, evaluation, measure)
+    coded = coded_to(evaluation, measure_depth(measure))
     kernel = make_kernel(measure, coded.profiles)
     assert isinstance(kernel, IrMeasuresKernel)
-    expected = query_scores(evaluation.run, evaluation.qrels, measure)
+    (expected,) = query_scores(evaluation.run, evaluation.qrels, measure)
     np.testing.assert_allclose(own_scores(coded, kernel), expected, atol=1e-12)
 
 

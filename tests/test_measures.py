@@ -123,7 +123,7 @@ def test_scores_are_ir_measures_own(run: Any, judged: Any) -> None:
     for text in MEASURES:
         measure = parse_measure(text)
         theirs = {m.query_id: m.value for m in ir_measures.iter_calc([measure], clipped, positive)}
-        ours = query_scores(as_run(run), qrels_frame, measure)
+        (ours,) = query_scores(as_run(run), qrels_frame, measure)
         expected = [theirs.get(query, 0.0) for query in qrels_frame["query_id"].cat.categories]
         np.testing.assert_allclose(ours, expected, atol=1e-12)
 
@@ -134,7 +134,7 @@ def test_gdeval_gets_queries_as_numbers() -> None:
     for name in ("PLAIN-2", "two", "2", "a b"):
         run[name] = {"d1": 2.0, "d2": 1.0}
         judged[name] = {"d2": 2}
-    scores = query_scores(as_run(run), as_qrels(judged), parse_measure("nDCG(dcg='exp-log2')@5"))
+    (scores,) = query_scores(as_run(run), as_qrels(judged), parse_measure("nDCG(dcg='exp-log2')@5"))
     np.testing.assert_allclose(scores, 1 / np.log2(3), atol=1e-5)
 
 
@@ -148,7 +148,7 @@ def test_the_last_document_counts_as_retrieved() -> None:
     judged = {"q": {"a": 1, "z": 1}}
     run = {"q": {"x": 5.0, "z": 4.0}}
     measure = parse_measure("Compat(p=0.8)")
-    ours = query_scores(as_run(run), as_qrels(judged), measure)
+    (ours,) = query_scores(as_run(run), as_qrels(judged), measure)
     assert ours[0] == pytest.approx(ir_measures.calc_aggregate([measure], judged, run)[measure])
 
 
@@ -156,7 +156,7 @@ def test_a_cutoff_cuts_before_scoring() -> None:
     run = {"q": {f"d{i}": -float(i) for i in range(30)}}
     judged = {"q": {"d9": 1, "d10": 1}}
     for text, value in {"P@10": 0.1, "R@10": 0.5, "RR@5": 0.0, "AP@10": 0.05}.items():
-        assert query_scores(as_run(run), as_qrels(judged), parse_measure(text))[0] == value
+        assert query_scores(as_run(run), as_qrels(judged), parse_measure(text))[0][0] == value
 
 
 @pytest.mark.parametrize(

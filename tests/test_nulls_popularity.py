@@ -93,12 +93,20 @@ def test_one_relevant_document_makes_d_equal_a(measure: str) -> None:
     np.testing.assert_allclose(d.influence - d.influence.mean(), a - a.mean(), atol=1e-12)
 
 
+def test_a_ranking_of_all_documents_leaves_nothing_to_fill_in() -> None:
+    whole = made(4, n_queries=6, n_docs=9, sizes=(2, 5, 8), top_grade=1, depth=9)
+    p = whole.prepared("nDCG@9")
+    expected = naive.label_trials(["nDCG@9"], whole, naive.popularity_draw, N_TRIALS, 5)["nDCG@9"]
+    assert_same_distribution(popularity_gold(p.cross, p.kernel, N_TRIALS, 6).trials, expected)
+
+
 def test_chunks_do_not_change_the_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = crowded()
     expected = naive.label_trials(["nDCG@5"], bench, naive.popularity_draw, N_TRIALS, 5)["nDCG@5"]
     p = bench.prepared("nDCG@5")
-    for name in ("CHUNK_DRAWS", "FIRST_CELLS", "TABLE_CELLS"):
-        monkeypatch.setattr(f"falsify_adapters.nulls.popularity.{name}", 500)
+    monkeypatch.setattr("falsify_adapters.nulls.popularity.CHUNK_DRAWS", 500)
+    for name in ("FILLED_CELLS", "ALONE_CELLS", "TABLE_CELLS"):
+        monkeypatch.setattr(f"falsify_adapters.nulls.urn.{name}", 500)
     null = popularity_gold(p.cross, p.kernel, N_TRIALS, 6)
     assert_same_distribution(null.trials, expected)
 

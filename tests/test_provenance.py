@@ -43,8 +43,8 @@ def by_hand(data: dict[str, dict[str, float]], pack: str) -> str:
     queries, docs = sorted(data), sorted({doc for docs in data.values() for doc in docs})
     parts = []
     for ids in (queries, docs):
-        parts.append(struct.pack("<q", len(ids)))
-        parts += [struct.pack("<q", len(one.encode())) + one.encode() for one in ids]
+        parts += [struct.pack("<q", number) for number in (len(ids), *map(len, ids))]
+        parts += [one.encode() for one in ids]
     rows = []
     for query in queries:
         # ties go by doc_id, descending

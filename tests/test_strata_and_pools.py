@@ -14,8 +14,8 @@ from falsify_adapters.errors import UsageError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import FloatArray
 from falsify_adapters.gate import calibration_curve, run_gate, sweep_gate
-from falsify_adapters.gate.grading import coded_for
-from falsify_adapters.measures import make_kernel, parse_measure
+from falsify_adapters.gate.grading import coded_to
+from falsify_adapters.measures import make_kernel, measure_depth, parse_measure
 from falsify_adapters.nulls import own_scores, permuted_gold, random_documents
 from falsify_adapters.results import GateConfig
 from tests import naive
@@ -118,7 +118,7 @@ def test_each_query_has_its_own_pool(measure: str) -> None:
     run = {query: ranking(["d0", "d1", "d2"][: 2 + (query != "a")]) for query in pools}
     case = Evaluation.create(run, gold, corpus_size=10, pool_sizes=pools)
     parsed = parse_measure(measure)
-    coded = coded_for(case.run, case.qrels, case, parsed)
+    coded = coded_to(case, measure_depth(parsed))
     kernel = make_kernel(parsed, coded.profiles)
     null = random_documents(coded, kernel, own_scores(coded, kernel), 2000, 0)
     for i, (query, size) in enumerate(pools.items()):

@@ -33,7 +33,7 @@ def every_order(measure, judged: dict[str, int], before: list[str], tied: list[s
     for order in itertools.permutations(tied):
         ranking = [*before, *order]
         run = {"q": {doc: float(-rank) for rank, doc in enumerate(ranking)}}
-        scores.append(query_scores(as_run(run), as_qrels({"q": judged}), measure)[0])
+        scores.append(query_scores(as_run(run), as_qrels({"q": judged}), measure)[0][0])
     return scores
 
 
@@ -48,7 +48,7 @@ def check(measure, grades: list[int], missed: list[int], n_before: int) -> None:
     # a second query, so that the gate has something to permute; it has no ties
     qrels = {"q": judged, "other": {"x": 1}}
     evaluation = Evaluation.create({**run, "other": {"x": 1.0}}, qrels, corpus_size=50)
-    other = query_scores(evaluation.run, evaluation.qrels, measure)[0]
+    other = query_scores(evaluation.run, evaluation.qrels, measure)[0][0]
     ties = run_gate(evaluation, measure, CONFIG).ties
     assert ties is not None
     assert ties.exact

@@ -114,5 +114,5 @@ def _json_object(path: str | Path) -> dict[str, Any] | None:
 
 def _score(file: RunFile, qrels: pd.DataFrame) -> float:
     evaluation = Evaluation.create(file.frame, qrels)
-    scores = query_scores(evaluation.run, evaluation.qrels, parse_measure(MEASURE))
+    (scores,) = query_scores(evaluation.run, evaluation.qrels, parse_measure(MEASURE))
     return float(scores.mean())

@@ -9,7 +9,7 @@ import pandas as pd
 
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import codes, drop_rows
-from falsify_adapters.gate.grading import grade
+from falsify_adapters.gate.grading import Graded
 from falsify_adapters.gate.tie_range import tie_extremes
 from falsify_adapters.gate.verdicts import verdict_under_ties
 from falsify_adapters.measures import Measure, measure_depth, parse_measure
@@ -19,26 +19,44 @@ from falsify_adapters.results import Companion, GateConfig, Verdict
 COMPANION_DEPTH = 10
 
 
-def strict_companion(
-    evaluation: Evaluation, measure: Measure, verdict: Verdict, config: GateConfig
-) -> Companion | None:
-    """Grade recall of each query's highest-graded documents, unless that is the measure itself.
+def strict_question(evaluation: Evaluation, measure: Measure) -> tuple[Evaluation, Measure] | None:
+    """Return what the strict companion grades: recall of each query's highest-graded documents.
 
-    `verdict` is the one that the report shows for the measure. Both look at the order of ties:
-    a verdict that hangs on ties would not agree with itself otherwise.
+    None if that is the measure itself. The evaluation is the same one if all relevant documents
+    are of their query's highest grade.
     """
     depth = measure_depth(measure) or COMPANION_DEPTH
     strict = parse_measure(f"R@{depth}")
     qrels = _highest_grades(evaluation.qrels)
-    if strict == measure and len(qrels) == int((evaluation.qrels["relevance"] > 0).sum()):
-        return None
-    on_highest = replace(evaluation, qrels=qrels)
-    graded = grade(evaluation.run, qrels, on_highest, strict, config)
-    extremes = tie_extremes(on_highest, strict, graded, config)
+    if len(qrels) < int((evaluation.qrels["relevance"] > 0).sum()):
+        return replace(evaluation, qrels=qrels), strict
+    return None if strict == measure else (evaluation, strict)
+
+
+def strict_companion(
+    evaluation: Evaluation, measure: Measure, graded: Graded, verdict: Verdict, config: GateConfig
+) -> Companion:
+    """Compare the strict companion's verdict with the one that the report shows for the measure.
+
+    Both look at the order of ties: a verdict that hangs on ties would not agree with itself
+    otherwise.
+
+    Parameters
+    ----------
+    evaluation, measure
+        From :func:`strict_question`.
+    graded : Graded
+        The run, graded by that measure.
+    verdict : str
+        The one that the report shows.
+    config : GateConfig
+        Settings.
+    """
+    extremes = tie_extremes(evaluation, measure, graded, config)
     ties = extremes.range() if extremes else None
     own_verdict, _ = verdict_under_ties(graded.verdict, graded.reason, ties)
     return Companion(
-        measure=str(strict),
+        measure=str(measure),
         score=graded.score,
         verdict="not applicable" if graded.closed else own_verdict,
         agrees=graded.closed or own_verdict == verdict,

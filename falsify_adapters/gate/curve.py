@@ -79,7 +79,7 @@ def calibration_curve(
     """
     config = config or GateConfig()
     parsed = parse_measure(measure)
-    main = grade(evaluation.run, evaluation.qrels, evaluation, parsed, config)
+    main = grade(evaluation, parsed, config)
     rough = replace(config, n_trials=config.least_trials)
     units = Units.of(evaluation)
     n = len(main.own)

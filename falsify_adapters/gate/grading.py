@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from falsify_adapters.blind import Best, best_constant, each_query
 from falsify_adapters.bounds import Attainable, attainable
@@ -30,6 +30,7 @@ from falsify_adapters.nulls import (
     CrossMatrix,
     NullDraws,
     frequent_sets,
+    moved_popularity,
     own_scores,
     permuted_gold,
     permuted_labels,
@@ -89,6 +90,8 @@ class Graded:
         Whether a fast kernel disagreed with ir-measures.
     units : Units
         What was resampled and permuted together.
+    reach : Attainable
+        What any system can get here.
     """
 
     coded: Coded
@@ -106,6 +109,7 @@ class Graded:
     expectations: tuple[tuple[str, ...], ...]
     fell_back: bool
     units: Units
+    reach: Attainable
 
     @property
     def score(self) -> float:
@@ -113,14 +117,17 @@ class Graded:
         return float(self.own.mean())
 
 
-def grade(
-    run: pd.DataFrame,
-    qrels: pd.DataFrame,
-    evaluation: Evaluation,
-    measure: Measure,
-    config: GateConfig,
-) -> Graded:
-    """Score a run with ir-measures, check the fast kernel against it, and judge the scores.
+def grade(evaluation: Evaluation, measure: Measure, config: GateConfig) -> Graded:
+    """Grade a run by one measure, as :func:`grade_all` does by several."""
+    return grade_all(evaluation, [measure], config)[0]
+
+
+def grade_all(
+    evaluation: Evaluation, measures: Sequence[Measure], config: GateConfig
+) -> list[Graded]:
+    """Score a run with ir-measures, check the fast kernels against it, and judge the scores.
+
+    All measures are asked for in one call of ir-measures.
 
     Raises
     ------
@@ -136,8 +143,17 @@ def grade(
             found='permute="label"',
             hint="labels are renamed over the whole benchmark",
         )
-    coded = coded_for(run, qrels, evaluation, measure)
-    own = query_scores(run, qrels, measure)
+    coded = {depth: coded_to(evaluation, depth) for depth in set(map(measure_depth, measures))}
+    scores = query_scores(evaluation.run, evaluation.qrels, *measures)
+    return [
+        _grade_coded(coded[measure_depth(measure)], measure, own, units, config)
+        for measure, own in zip(measures, scores, strict=True)
+    ]
+
+
+def _grade_coded(
+    coded: Coded, measure: Measure, own: FloatArray, units: Units, config: GateConfig
+) -> Graded:
     kernel = make_kernel(measure, coded.profiles)
     fell_back = False
     # a NaN would compare as neither near nor far
@@ -146,16 +162,15 @@ def grade(
     return judge(coded, kernel, own, units, config, fell_back=fell_back)
 
 
-def coded_for(
-    run: pd.DataFrame, qrels: pd.DataFrame, evaluation: Evaluation, measure: Measure
-) -> Coded:
-    """Return the integer codes of a run cut to the measure's depth."""
+def coded_to(evaluation: Evaluation, depth: int | None, order: IntArray | None = None) -> Coded:
+    """Return an evaluation in integer codes, the run's rows in this order, cut to a depth."""
     return code(
-        run,
-        qrels,
+        evaluation.run,
+        evaluation.qrels,
         _pool_sizes(evaluation),
         absent_gold=evaluation.absent_gold,
-        depth=measure_depth(measure),
+        depth=depth,
+        order=order,
     )
 
 
@@ -255,16 +270,15 @@ def judge(
     config: GateConfig,
     *,
     fell_back: bool = False,
+    like: Graded | None = None,
 ) -> Graded:
-    """Compare scores with the four nulls."""
-    draws = _draw_nulls(coded, kernel, own, units, config)
-    reach = attainable(
-        coded,
-        kernel,
-        labels=config.permute == "label",
-        sets=config.marginal == "set",
-        stratum=units.stratum,
-    )
+    """Compare scores with the four nulls.
+
+    `like` is the same run in another order of ties: what does not depend on the order, or can be
+    told from it, is not computed again.
+    """
+    draws = _draw_nulls(coded, kernel, own, units, config, like)
+    reach = like.reach if like else _reach(coded, kernel, units, config)
     tau = _tau(draws, config)
     nulls, errors = _compare(coded, own, draws, units, reach, tau, config)
     ceiling = None
@@ -284,6 +298,17 @@ def judge(
         expectations=coinciding_nulls(coded, kernel, config, stratified=units.stratum is not None),
         fell_back=fell_back,
         units=units,
+        reach=reach,
+    )
+
+
+def _reach(coded: Coded, kernel: Kernel, units: Units, config: GateConfig) -> Attainable:
+    return attainable(
+        coded,
+        kernel,
+        labels=config.permute == "label",
+        sets=config.marginal == "set",
+        stratum=units.stratum,
     )
 
 
@@ -334,7 +359,12 @@ def _settled(coded: Coded, units: Units, standard_errors: dict[str, float]) -> d
 
 
 def _draw_nulls(
-    coded: Coded, kernel: Kernel, own: FloatArray, units: Units, config: GateConfig
+    coded: Coded,
+    kernel: Kernel,
+    own: FloatArray,
+    units: Units,
+    config: GateConfig,
+    like: Graded | None,
 ) -> dict[str, NullDraws]:
     cross = CrossMatrix(coded, kernel)
     n_trials, seed = config.n_trials, config.seed
@@ -348,6 +378,8 @@ def _draw_nulls(
         "C": random_documents(coded, kernel, own, n_trials, seed),
         "D": frequent_sets(cross, n_trials, seed)
         if by_set
+        else moved_popularity(cross, kernel, like.draws["D"], like.coded)
+        if like and kernel.closed_form
         else popularity_gold(cross, kernel, n_trials, seed),
     }
 

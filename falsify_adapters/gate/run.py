@@ -9,9 +9,9 @@ import pandas as pd
 
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import is_among
-from falsify_adapters.gate.companion import strict_companion
+from falsify_adapters.gate.companion import strict_companion, strict_question
 from falsify_adapters.gate.fifth_line import fifth_line
-from falsify_adapters.gate.grading import Graded, grade
+from falsify_adapters.gate.grading import Graded, grade, grade_all
 from falsify_adapters.gate.tie_range import tie_extremes
 from falsify_adapters.gate.together import dependence_notes, dependence_of
 from falsify_adapters.gate.verdicts import verdict_under_ties
@@ -59,11 +59,11 @@ def run_gate(
     config = config or GateConfig()
     parsed = parse_measure(measure)
     about_grades = check_grade(parsed, evaluation.qrels)
-    main = grade(evaluation.run, evaluation.qrels, evaluation, parsed, config)
+    main, strict = _grade_with_companion(evaluation, parsed, config)
     extremes = tie_extremes(evaluation, parsed, main, config)
     ties = extremes.range() if extremes else None
     verdict, reason = verdict_under_ties(main.verdict, main.reason, ties)
-    companion = strict_companion(evaluation, parsed, verdict, config) if config.companion else None
+    companion = strict_companion(*strict, verdict, config) if strict else None
     power = None
     if verdict == "UNDER-NS":
         power = _power(main, config)
@@ -107,6 +107,21 @@ def run_gate(
         power=power,
         dependence=dependence,
     )
+
+
+def _grade_with_companion(
+    evaluation: Evaluation, measure: Measure, config: GateConfig
+) -> tuple[Graded, tuple[Evaluation, Measure, Graded] | None]:
+    """Grade by the measure and by its strict companion, in one call if the gold is the same."""
+    question = strict_question(evaluation, measure) if config.companion else None
+    if question is None:
+        return grade(evaluation, measure, config), None
+    on_highest, strict = question
+    if on_highest is evaluation:
+        main, graded = grade_all(evaluation, [measure, strict], config)
+    else:
+        main, graded = grade(evaluation, measure, config), grade(on_highest, strict, config)
+    return main, (on_highest, strict, graded)
 
 
 def _power(main: Graded, config: GateConfig) -> Power:

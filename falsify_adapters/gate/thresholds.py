@@ -84,7 +84,7 @@ def sweep_gate(
     """
     config = config or GateConfig()
     parsed = parse_measure(measure)
-    main = grade(evaluation.run, evaluation.qrels, evaluation, parsed, config)
+    main = grade(evaluation, parsed, config)
     extremes = tie_extremes(evaluation, parsed, main, config)
     steps = []
     for tau in taus:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.gate.grading import Graded, Units, at_tau, coded_for, judge
+from falsify_adapters.gate.grading import Graded, Units, at_tau, coded_to, judge
 from falsify_adapters.measures import Measure, measure_depth
 from falsify_adapters.nulls import own_scores
 from falsify_adapters.resampling import ROUNDING
 from falsify_adapters.results import GateConfig, Ties
-from falsify_adapters.ties import reordered, tied_queries
+from falsify_adapters.ties import tie_order, tied_queries
 
 #: Measures without a kernel for which brute force found no better order than the higher grade
 #: first (tests/test_tie_orders.py).
@@ -68,10 +68,10 @@ def tie_extremes(
     gain = main.kernel.gain if main.kernel.closed_form else None
     units, graded = Units.of(evaluation), {}
     for towards in ("worst", "best"):
-        run = reordered(evaluation.run, evaluation.qrels, towards, gain)
-        coded = coded_for(run, evaluation.qrels, evaluation, measure)
+        order = tie_order(evaluation.run, evaluation.qrels, towards, gain)
+        coded = coded_to(evaluation, measure_depth(measure), order)
         own = own_scores(coded, main.kernel)
         moved = abs(float(own.mean()) - main.score) > ROUNDING
-        graded[towards] = judge(coded, main.kernel, own, units, rough) if moved else main
+        graded[towards] = judge(coded, main.kernel, own, units, rough, like=main) if moved else main
     exact = main.kernel.closed_form or measure.NAME in GRADE_FIRST_IS_BEST
     return TieExtremes(queries, graded["worst"], graded["best"], exact)

@@ -73,7 +73,8 @@ class CrossMatrix:
         """
         n = self.coded.n_queries
         if self._dense is not None:
-            return self._dense[np.arange(n), sets].mean(axis=1)
+            start = np.arange(n, dtype=np.int32) * self._dense.shape[1] + 1
+            return self._dense.ravel()[sets + start].mean(axis=1)
         row = np.repeat(np.arange(n), np.diff(self.matrix.indptr))
         column, value = self.matrix.indices, self.matrix.data
         return np.array([value[trial[row] == column].sum() / n for trial in sets])
@@ -83,8 +84,8 @@ class CrossMatrix:
         n, n_sets = self.matrix.shape
         if n * (n_sets + 1) > DENSE_CELLS:
             return None
-        dense = np.zeros((n, n_sets + 1))  # the last column, -1, is the empty gold set
-        dense[:, :-1] = self.matrix.toarray()
+        dense = np.zeros((n, n_sets + 1))  # the first column is the empty gold set
+        dense[:, 1:] = self.matrix.toarray()
         return dense
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from falsify_adapters.frames import FloatArray, IntArray
+from falsify_adapters.frames import FloatArray, IntArray, stable_order
 
 #: Above this chance it is cheaper to toss a coin for every cell than to place the successes.
 DENSE_CHANCE = 0.2
@@ -91,7 +91,7 @@ def distinct_integers(rng: np.random.Generator, counts: IntArray, bounds: IntArr
     check = np.flatnonzero(counts[owner] > 1)
     while check.size:
         key = owner[check] * stride + value[check]
-        order = np.argsort(key, kind="stable")
+        order = stable_order(key)
         again = check[order[1:][key[order][1:] == key[order][:-1]]]
         value[again] = rng.integers(0, bound[again])
         crowded = np.zeros(len(counts), dtype=bool)
@@ -127,13 +127,14 @@ def bernoulli_cells(
     dense = chance > DENSE_CHANCE
     counts = rng.binomial(np.where(dense, 0, sizes), np.where(dense, 0.0, chance))
     line = np.repeat(np.arange(len(sizes)), counts)
-    cell = distinct_integers(rng, counts, np.maximum(sizes, 1))
+    start = np.cumsum(sizes) - sizes
+    won = start[line] + distinct_integers(rng, counts, np.maximum(sizes, 1))
     which = np.flatnonzero(dense)
     if which.size:
         size = sizes[which]
-        owner = np.repeat(which, size)
-        position = np.arange(len(owner)) - np.repeat(np.r_[0, np.cumsum(size)[:-1]], size)
-        won = rng.random(len(owner)) < chance[owner]
-        line, cell = np.r_[line, owner[won]], np.r_[cell, position[won]]
-    order = np.lexsort((cell, line))
-    return line[order], cell[order]
+        cells = np.arange(size.sum()) + np.repeat(start[which] - np.cumsum(size) + size, size)
+        tossed = rng.random(len(cells)) < np.repeat(chance[which], size)
+        counts[which] = np.add.reduceat(tossed, np.cumsum(size) - size)
+        won = np.r_[won, cells[tossed]]
+        line = np.repeat(np.arange(len(sizes)), counts)
+    return line, np.sort(won) - start[line]

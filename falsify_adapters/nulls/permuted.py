@@ -17,8 +17,8 @@ from falsify_adapters.frames import FloatArray, IntArray
 from falsify_adapters.nulls.cross import CrossMatrix
 from falsify_adapters.nulls.draws import NullDraws, generator, trial_chunks
 
-#: Trials times queries up to which the permutations are kept (32 MB, twice).
-CACHED_CELLS = 8_000_000
+#: Trials times queries up to which the permutations are kept (40 MB, twice).
+CACHED_CELLS = 10_000_000
 
 
 def permuted_gold(

@@ -12,7 +12,7 @@ from falsify_adapters.coded import Coded, segment_sums
 from falsify_adapters.frames import FloatArray, IntArray
 from falsify_adapters.kernels import Additive, Hits, Kernel
 from falsify_adapters.nulls.draws import NullDraws, generator
-from falsify_adapters.nulls.popularity import Pool
+from falsify_adapters.nulls.pool import Pool
 
 
 def permuted_labels(

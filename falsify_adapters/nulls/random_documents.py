@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from falsify_adapters.coded import Coded, segment_sums, unique_rows
-from falsify_adapters.frames import FloatArray, IntArray
+from falsify_adapters.frames import FloatArray, IntArray, compact
 from falsify_adapters.kernels import Hits, Kernel, RandomDraw, none_drawn
 from falsify_adapters.nulls.draws import (
     NullDraws,
@@ -78,26 +78,35 @@ def _trial_scores(
     k = coded.returned
     some_hit = 1.0 - none_drawn(coded.corpus_size, present, k)
     query, trial = bernoulli_cells(rng, np.full(coded.n_queries, n_trials), some_hit)
-    count = _hit_counts(coded.corpus_size[query], present[query], k[query], rng)
+    count = _hit_counts(coded.corpus_size, present, k, query, rng)
     pair = np.repeat(np.arange(len(query)), count)
     rank = distinct_integers(rng, count, k[query]) + 1
+    # from the top of each ranking on; which document came up there is independent of the rank
+    deepest = int(k.max(initial=0)) + 1
+    rank = np.sort(pair * deepest + rank) - pair * deepest
     # which of the query's present gold documents were drawn
     drawn = distinct_integers(rng, count, present[query])
     present_rows = np.flatnonzero(coded.gold_present)
     first = np.searchsorted(present_rows, coded.gold_start[:-1])
     grade = coded.gold_grade[present_rows[first[query][pair] + drawn]]
-    order = np.lexsort((rank, pair))
-    hits = Hits(pair, rank[order], grade[order], coded.profile_of[query], coded.returned[query])
+    hits = Hits(pair, rank, grade, coded.profile_of[query], coded.returned[query])
     return trial, query, kernel.score(hits)
 
 
 def _hit_counts(
-    corpus_size: IntArray, present: IntArray, k: IntArray, rng: np.random.Generator
+    corpus_size: IntArray,
+    present: IntArray,
+    k: IntArray,
+    query: IntArray,
+    rng: np.random.Generator,
 ) -> IntArray:
-    """Draw how many gold documents came up, given that at least one did."""
-    if not len(k):
+    """Draw how many gold documents came up in each case of a query, given that at least one did."""
+    if not len(query):
         return np.zeros(0, dtype=np.int64)
-    (sizes, golds, depths), which = unique_rows(corpus_size, present, k)
+    # a query that nothing can come up for has no chances
+    met, of_case = compact(query, len(k))
+    (sizes, golds, depths), kind = unique_rows(corpus_size[met], present[met], k[met])
+    which = kind[of_case]
     gold, depth = golds[:, None], depths[:, None]
     count = np.arange(1, int(np.minimum(golds, depths).max()) + 1)[None, :]
     # hypergeometric chances up to a factor, from the ratio of each to the one before it
@@ -112,4 +121,4 @@ def _hit_counts(
     # one search for all kinds: kind number plus a uniform number, in the ladders end to end
     ends = (ladder + np.arange(len(golds))[:, None]).ravel()
     place = np.searchsorted(ends, which + rng.random(len(which)), side="right")
-    return np.clip(place - which * ladder.shape[1] + 1, 1, np.minimum(present, k))
+    return np.clip(place - which * ladder.shape[1] + 1, 1, np.minimum(present, k)[query])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from falsify_adapters.coded import segment_sums
+from falsify_adapters.frames import FloatArray
 from falsify_adapters.nulls.cross import CrossMatrix
-from falsify_adapters.nulls.draws import NullDraws, generator, trial_chunks
+from falsify_adapters.nulls.draws import NullDraws, bernoulli_cells, generator
 
 
 def uniform_gold(cross: CrossMatrix, n_trials: int, seed: int) -> NullDraws:
@@ -24,11 +26,6 @@ def uniform_gold(cross: CrossMatrix, n_trials: int, seed: int) -> NullDraws:
     coded = cross.coded
     n, n_sets = coded.n_queries, len(coded.set_query)
     mean = float(cross.set_mean.mean())
-    rng = generator(seed, "B")
-    trials = [
-        cross.trial_means(rng.integers(0, n_sets, size=(rows, n), dtype=np.int32))
-        for rows in trial_chunks(n_trials, n)
-    ]
     once = (coded.set_of >= 0) & (coded.set_count[coded.set_of] == 1)
     pool_share = np.where(once, n / n_sets * (cross.column_mean - mean), 0.0)
     return NullDraws(
@@ -36,5 +33,14 @@ def uniform_gold(cross: CrossMatrix, n_trials: int, seed: int) -> NullDraws:
         mean_error=0.0,
         query_means=cross.set_mean,
         influence=cross.own - cross.set_mean - pool_share,
-        trials=np.concatenate(trials),
+        trials=_trial_means(cross, n_trials, generator(seed, "B")),
     )
+
+
+def _trial_means(cross: CrossMatrix, n_trials: int, rng: np.random.Generator) -> FloatArray:
+    """Draw a gold set for each query and trial; only those that score are ever placed."""
+    matrix, (n, n_sets) = cross.matrix, cross.matrix.shape
+    scoring = np.diff(matrix.indptr)
+    query, trial = bernoulli_cells(rng, np.full(n, n_trials), scoring / n_sets)
+    drawn = matrix.indptr[query] + rng.integers(0, scoring[query])
+    return segment_sums(matrix.data[drawn], trial, n_trials) / n

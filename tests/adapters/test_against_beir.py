@@ -48,7 +48,7 @@ def our_scores(evaluation: Evaluation) -> dict[str, float]:
     answered = np.isin(evaluation.query_ids, evaluation.run["query_id"].cat.categories)
     return {
         f"{beir}@{k}": float(
-            query_scores(evaluation.run, evaluation.qrels, parse_measure(f"{ours}@{k}"))[
+            query_scores(evaluation.run, evaluation.qrels, parse_measure(f"{ours}@{k}"))[0][
                 answered
             ].mean()
         )

@@ -352,7 +352,7 @@ def test_the_forums_of_cqadupstack_are_scored_one_by_one(forums: Path) -> None:
     for dataset in datasets:
         evaluation = dataset.evaluate(run_of(dataset, forums / "runs"))
         assert (evaluation.benchmark, evaluation.system) == ("cqadupstack", "runs")
-        scores[dataset.subset] = query_scores(evaluation.run, evaluation.qrels, measure).mean()
+        scores[dataset.subset] = query_scores(evaluation.run, evaluation.qrels, measure)[0].mean()
     assert scores == pytest.approx(FORUM_NDCG, abs=1e-6)
     assert np.mean(list(scores.values())) == pytest.approx(0.699399, abs=1e-6)
 

@@ -43,7 +43,7 @@ def key_of(evaluation: Evaluation) -> tuple[Any, ...]:
 
 
 def score_answered(evaluation: Evaluation, measure: str) -> float:
-    scores = query_scores(evaluation.run, evaluation.qrels, parse_measure(measure))
+    (scores,) = query_scores(evaluation.run, evaluation.qrels, parse_measure(measure))
     answered = np.isin(evaluation.query_ids, evaluation.run["query_id"].cat.categories)
     return float(scores[answered].mean())
 
