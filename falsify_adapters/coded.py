@@ -178,7 +178,7 @@ def code(
         Keep only so many documents per query.
     order : ndarray, shape (n_rows,), optional
         Row numbers of `run` in another order within each query (see
-        :func:`falsify_adapters.ties.tie_order`).
+        :func:`falsify_adapters.ties.tie_orders`).
 
     Examples
     --------

@@ -29,13 +29,12 @@ def tied_queries(run: pd.DataFrame, depth: int | None) -> int:
     return len(np.unique(query[1:][tied]))
 
 
-def tie_order(
+def tie_orders(
     run: pd.DataFrame,
     qrels: pd.DataFrame,
-    towards: Literal["best", "worst"],
     gain: Callable[[IntArray], FloatArray] | None = None,
-) -> IntArray:
-    """Return the rows of the run with each group of ties in the best or the worst order.
+) -> dict[Literal["worst", "best"], IntArray]:
+    """Return the rows of the run with each group of ties in the worst and in the best order.
 
     The document that is worth more first is best for every measure that grows when such a document
     moves up, and that order is the worst when turned round.
@@ -44,32 +43,32 @@ def tie_order(
     ----------
     run, qrels : DataFrame
         The common frames.
-    towards : {"best", "worst"}
-        Which order is best, or worst, for the system.
     gain : callable, optional
         What a document of each grade is worth; by default its grade.
 
     Returns
     -------
-    ndarray, shape (n_rows,)
-        Row numbers of `run`.
+    dict of str to ndarray, shape (n_rows,)
+        Row numbers of `run`, by whether the order is best or worst for the system.
 
     Examples
     --------
     >>> from falsify_adapters.frames import as_qrels, as_run
     >>> run = as_run({"q1": {"d1": 2.0, "d2": 1.0, "d3": 1.0}})
-    >>> run["doc_id"].tolist(), tie_order(run, as_qrels({"q1": {"d2": 1}}), "best").tolist()
-    (['d1', 'd3', 'd2'], [0, 2, 1])
+    >>> orders = tie_orders(run, as_qrels({"q1": {"d2": 1}}))
+    >>> run["doc_id"].tolist(), orders["best"].tolist(), orders["worst"].tolist()
+    (['d1', 'd3', 'd2'], [0, 2, 1], [0, 1, 2])
     """
     query, score, _ = _columns(run)
     new_group = np.r_[True, (query[1:] != query[:-1]) | (score[1:] != score[:-1])][: len(query)]
     tied = np.flatnonzero(~new_group | np.r_[~new_group[1:], False])
     grade = _own_grades(run, qrels, tied)
     worth = gain(grade) if gain is not None else grade.astype(np.float64)
-    order = np.arange(len(query))
     group = np.cumsum(new_group)[tied]
-    order[tied] = tied[np.lexsort((-worth if towards == "best" else worth, group))]
-    return order
+    worst, best = np.arange(len(query)), np.arange(len(query))
+    worst[tied] = tied[np.lexsort((worth, group))]
+    best[tied] = tied[np.lexsort((-worth, group))]
+    return {"worst": worst, "best": best}
 
 
 def _columns(run: pd.DataFrame) -> tuple[IntArray, FloatArray, IntArray]:

@@ -45,8 +45,8 @@ def check(measure, grades: list[int], missed: list[int], n_before: int) -> None:
     before, tied = docs[:n_before], docs[n_before:]
     scores = every_order(measure, judged, before, tied)
     run = {"q": {**{d: 9.0 - i for i, d in enumerate(before)}, **dict.fromkeys(tied, 0.5)}}
-    # a second query, so that the gate has something to permute; it has no ties
-    qrels = {"q": judged, "other": {"x": 1}}
+    # a second query, so that the gate has something to permute, and a grade that all measures count
+    qrels = {"q": judged, "other": {"x": 3}}
     evaluation = Evaluation.create({**run, "other": {"x": 1.0}}, qrels, corpus_size=50)
     other = query_scores(evaluation.run, evaluation.qrels, measure)[0][0]
     ties = run_gate(evaluation, measure, CONFIG).ties

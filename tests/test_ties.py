@@ -14,7 +14,7 @@ from falsify_adapters.frames import as_qrels, as_run
 from falsify_adapters.gate import run_gate
 from falsify_adapters.measures import parse_measure, query_scores
 from falsify_adapters.results import GateConfig
-from falsify_adapters.ties import tie_order, tied_queries
+from falsify_adapters.ties import tie_orders, tied_queries
 from tests.naive import score_all
 
 
@@ -59,7 +59,7 @@ def test_best_and_worst_order_enclose_every_order(scores: list[int], grades: lis
         every = score_all(text, [(one, gold) for one in rankings])
         measure = parse_measure(text)
         best, worst = (
-            query_scores(run.iloc[tie_order(run, qrels, towards)], qrels, measure)[0][0]
+            query_scores(run.iloc[tie_orders(run, qrels)[towards]], qrels, measure)[0][0]
             for towards in ("best", "worst")
         )
         assert (worst, best) == pytest.approx((every.min(), every.max()))

@@ -375,7 +375,9 @@ def _draw_nulls(
         if by_label
         else permuted_gold(cross, n_trials, seed, units.stratum),
         "B": uniform_gold(cross, n_trials, seed),
-        "C": random_documents(coded, kernel, own, n_trials, seed),
+        "C": replace(like.draws["C"], influence=own - like.draws["C"].query_means)
+        if like
+        else random_documents(coded, kernel, own, n_trials, seed),
         "D": frequent_sets(cross, n_trials, seed)
         if by_set
         else moved_popularity(cross, kernel, like.draws["D"], like.coded)

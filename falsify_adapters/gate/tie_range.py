@@ -10,7 +10,7 @@ from falsify_adapters.measures import Measure, measure_depth
 from falsify_adapters.nulls import own_scores
 from falsify_adapters.resampling import ROUNDING
 from falsify_adapters.results import GateConfig, Ties
-from falsify_adapters.ties import tie_order, tied_queries
+from falsify_adapters.ties import tie_orders, tied_queries
 
 #: Measures without a kernel for which brute force found no better order than the higher grade
 #: first (tests/test_tie_orders.py).
@@ -67,8 +67,7 @@ def tie_extremes(
     rough = replace(config, n_trials=max(config.least_trials, config.n_trials // 10))
     gain = main.kernel.gain if main.kernel.closed_form else None
     units, graded = Units.of(evaluation), {}
-    for towards in ("worst", "best"):
-        order = tie_order(evaluation.run, evaluation.qrels, towards, gain)
+    for towards, order in tie_orders(evaluation.run, evaluation.qrels, gain).items():
         coded = coded_to(evaluation, measure_depth(measure), order)
         own = own_scores(coded, main.kernel)
         moved = abs(float(own.mean()) - main.score) > ROUNDING

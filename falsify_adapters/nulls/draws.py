@@ -128,7 +128,7 @@ def bernoulli_cells(
     counts = rng.binomial(np.where(dense, 0, sizes), np.where(dense, 0.0, chance))
     line = np.repeat(np.arange(len(sizes)), counts)
     start = np.cumsum(sizes) - sizes
-    won = start[line] + distinct_integers(rng, counts, np.maximum(sizes, 1))
+    won = _distinct_cells(rng, line, start, sizes)
     which = np.flatnonzero(dense)
     if which.size:
         size = sizes[which]
@@ -138,3 +138,15 @@ def bernoulli_cells(
         won = np.r_[won, cells[tossed]]
         line = np.repeat(np.arange(len(sizes)), counts)
     return line, np.sort(won) - start[line]
+
+
+def _distinct_cells(
+    rng: np.random.Generator, line: IntArray, start: IntArray, sizes: IntArray
+) -> IntArray:
+    """Draw a cell for each entry of `line` (ascending), ascending, without repeats."""
+    won = np.sort(start[line] + rng.integers(0, np.maximum(sizes, 1)[line]))
+    # cells that stand already are drawn again: every set of cells is equally likely
+    while (again := np.flatnonzero(won[1:] == won[:-1]) + 1).size:
+        won[again] = start[line[again]] + rng.integers(0, sizes[line[again]])
+        won.sort()
+    return won

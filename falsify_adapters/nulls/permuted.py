@@ -12,7 +12,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from falsify_adapters.coded import segment_sums
+from falsify_adapters.coded import Coded, segment_sums
 from falsify_adapters.frames import FloatArray, IntArray
 from falsify_adapters.nulls.cross import CrossMatrix
 from falsify_adapters.nulls.draws import NullDraws, generator, trial_chunks
@@ -35,9 +35,9 @@ def permuted_gold(
     stratum : ndarray, shape (n_queries,), optional
         Number of each query's stratum: the permutations stay inside strata.
     """
-    n, set_of = cross.coded.n_queries, cross.coded.set_of.astype(np.int32)
+    n = cross.coded.n_queries
     trials = [
-        cross.trial_means(set_of[perms]) for perms in _permutations(n, n_trials, seed, stratum)
+        cross.trial_means(sets) for sets in _permuted_sets(cross.coded, n_trials, seed, stratum)
     ]
     if stratum is None:
         rows, columns, means = cross.row_mean, cross.column_mean, np.full(n, cross.mean)
@@ -89,14 +89,22 @@ def permutation_variance(cross: CrossMatrix) -> float:
     return float(max(spread, 0.0) / (n**2 * (n - 1)))
 
 
-def _permutations(
-    n: int, n_trials: int, seed: int, stratum: IntArray | None
+def _permuted_sets(
+    coded: Coded, n_trials: int, seed: int, stratum: IntArray | None
 ) -> Iterable[npt.NDArray[np.int32]]:
-    """Return the permutations of all trials, in chunks of trials."""
+    """Return the gold set that each query gets in each trial, in chunks of trials."""
+    n = coded.n_queries
     if stratum is None and n * n_trials <= CACHED_CELLS:
-        return [_cached_permutations(n, n_trials, seed)]
-    rng = generator(seed, "A")
-    return (_shuffled(n, rows, rng, stratum) for rows in trial_chunks(n_trials, n))
+        return [_cached_sets(coded, n_trials, seed)]
+    rng, set_of = generator(seed, "A"), coded.set_of.astype(np.int32)
+    return (set_of[_shuffled(n, rows, rng, stratum)] for rows in trial_chunks(n_trials, n))
+
+
+@lru_cache(maxsize=1)
+def _cached_sets(coded: Coded, n_trials: int, seed: int) -> npt.NDArray[np.int32]:
+    """Keep the last trials' sets: the companion asks for them again if its gold is the same."""
+    set_of = coded.set_of.astype(np.int32)
+    return set_of[_cached_permutations(coded.n_queries, n_trials, seed)]
 
 
 @lru_cache(maxsize=2)
