@@ -14,9 +14,14 @@ from falsify_adapters.cli.options import WRITING
 
 #: Parameters that name files, folders or data sets.
 PLACES = ("qrels", "runs", "datasets", "benchmarks", "paths", "exclude")
+#: Where the context keeps the hashes of the inputs, by path.
+HASHES = "falsify_adapters.hashes"
 #: Where data lies, how fast and how loudly: none of it moves a number.
 SILENT = frozenset(
-    {"data_dir", "base_url", "offline", "no_verify", "jobs", "download", "strict", "plan"}
+    {
+        *("data_dir", "base_url", "offline", "no_verify", "download", "strict", "plan"),
+        *("jobs", "scheduler", "resume"),
+    }
 )
 
 
@@ -32,6 +37,7 @@ def describe_call(context: click.Context) -> dict[str, Any]:
     """
     from falsify_adapters.readers.source import content_sha256
 
+    hashes: dict[str, str] = context.meta.setdefault(HASHES, {})
     options: dict[str, Any] = {}
     for parameter in context.command.params:
         name = parameter.name or ""
@@ -40,13 +46,11 @@ def describe_call(context: click.Context) -> dict[str, Any]:
             continue
         if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
             options[name] = labelled(value) if name in PLACES else _plain(value)
-    return {
-        "command": context.command.name,
-        "options": options,
-        "inputs": [
-            {"name": name, "sha256": content_sha256(place)} for name, place in _files(context)
-        ],
-    }
+    inputs = []
+    for name, place in _files(context):
+        hashes[place] = content_sha256(place)
+        inputs.append({"name": name, "sha256": hashes[place]})
+    return {"command": context.command.name, "options": options, "inputs": inputs}
 
 
 def _files(context: click.Context) -> Iterator[tuple[str, str]]:

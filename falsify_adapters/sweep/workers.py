@@ -1,0 +1,131 @@
+"""Who does the units of work: this process, several processes, the workers of a cluster."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+from falsify_adapters.errors import FalsifyError, MissingExtraError, UsageError
+
+Job = TypeVar("Job")
+Result = TypeVar("Result")
+
+#: Seconds that a scheduler, and the first of its workers, may take to answer.
+PATIENCE = 10
+
+#: Does all jobs; yields each one's number and result as it is done.
+Doing = Callable[[Callable[[Job], Result], Sequence[Job]], Iterator[tuple[int, Result]]]
+
+
+@contextmanager
+def processes(jobs: int) -> Iterator[Doing[Any, Any]]:
+    """Do jobs in several processes of this machine, each with one BLAS thread.
+
+    Raises
+    ------
+    MissingExtraError
+        If joblib is not installed.
+    """
+    if find_spec("joblib") is None:
+        raise MissingExtraError(
+            "several processes (--jobs) need joblib", hint="pip install 'falsify-adapters[jobs]'"
+        )
+
+    def do(function: Callable[[Job], Result], todo: Sequence[Job]) -> Iterator[tuple[int, Result]]:
+        from joblib import parallel_config
+        from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+        with parallel_config(backend="loky", inner_max_num_threads=1):
+            try:
+                yield from _parallel(function, todo, n_jobs=min(jobs, len(todo)))
+            except TerminatedWorkerError:
+                raise FalsifyError(
+                    "a process was killed while it graded",
+                    hint="was there not enough memory? fewer --jobs take less; --resume FOLDER"
+                    " keeps what is finished",
+                ) from None
+
+    yield do
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[Doing[Any, Any]]:
+    """Do jobs on the workers of a Dask cluster; what a lost worker had begun is done again.
+
+    Raises
+    ------
+    MissingExtraError
+        If joblib or distributed is not installed.
+    UsageError
+        If nothing answers at that address, or the cluster has no workers.
+    """
+    if find_spec("joblib") is None or find_spec("distributed") is None:
+        raise MissingExtraError(
+            "a cluster (--scheduler) needs joblib and dask[distributed]",
+            hint="pip install 'falsify-adapters[cluster]'",
+        )
+    client = _connected(address)
+
+    def do(function: Callable[[Job], Result], todo: Sequence[Job]) -> Iterator[tuple[int, Result]]:
+        from distributed import CancelledError, KilledWorker
+        from joblib import parallel_config
+
+        # every unit is handed over at once, so that a worker that joins later gets some too
+        settings = {"n_jobs": -1, "pre_dispatch": "all"}
+        backend = {"client": client, "wait_for_workers_timeout": PATIENCE}
+        with parallel_config(backend="dask", **backend):
+            try:
+                yield from _parallel(function, todo, **settings)
+            except KilledWorker as error:
+                raise FalsifyError(
+                    "workers died again and again on one run", found=str(error).split(".")[0]
+                ) from None
+            except TimeoutError:
+                raise UsageError(
+                    f"the scheduler {address} has no workers",
+                    found=f"none after {PATIENCE} seconds",
+                    hint="dask worker ADDRESS starts one",
+                ) from None
+            except (CancelledError, OSError) as error:
+                raise FalsifyError(
+                    f"the scheduler {address} was lost", found=str(error) or type(error).__name__
+                ) from None
+
+    try:
+        yield do
+    finally:
+        client.close(timeout=PATIENCE)
+
+
+def _connected(address: str) -> Any:
+    from distributed import Client
+
+    # what becomes of the connection is said below, in one line
+    for name in ("distributed.client", "distributed.core", "distributed.comm"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    try:
+        return Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise UsageError(
+            f"no Dask scheduler answers at {address}",
+            found=str(error) or type(error).__name__,
+            hint="--scheduler tcp://HOST:8786, as dask scheduler prints it",
+        ) from None
+
+
+def _parallel(
+    function: Callable[[Job], Result], todo: Sequence[Job], **settings: Any
+) -> Iterator[tuple[int, Result]]:
+    from joblib import Parallel, delayed
+
+    numbered = delayed(_numbered)
+    yield from Parallel(return_as="generator_unordered", batch_size=1, **settings)(
+        numbered(function, number, job) for number, job in enumerate(todo)
+    )
+
+
+def _numbered(function: Callable[[Job], Result], number: int, job: Job) -> tuple[int, Result]:
+    return number, function(job)
