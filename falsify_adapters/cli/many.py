@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 #: Most processes of one call.
 MOST_JOBS = 1024
 #: Options that say what else is graded, which decides nothing about a single unit.
-ELSEWHERE = frozenset({"runs", "datasets", "baseline", "controls", "benchmark", "measures_after"})
+ELSEWHERE = frozenset({"runs", "datasets", "baseline", "controls", "measures_after"})
 
 #: How the keys of units begin that cannot be kept.
 NAMELESS = "#"

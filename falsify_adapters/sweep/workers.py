@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
+import threading
+import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, TypeVar
 
@@ -15,6 +20,9 @@ Result = TypeVar("Result")
 
 #: Seconds that a scheduler, and the first of its workers, may take to answer.
 PATIENCE = 10
+
+#: The thread of a process that looks whether the one that started it is still there.
+_WATCH = "falsify-adapters-parent"
 
 #: Does all jobs; yields each one's number and result as it is done.
 Doing = Callable[[Callable[[Job], Result], Sequence[Job]], Iterator[tuple[int, Result]]]
@@ -38,9 +46,10 @@ def processes(jobs: int) -> Iterator[Doing[Any, Any]]:
         from joblib import parallel_config
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+        tied = partial(_while_parent_lives, function, os.getpid())
         with parallel_config(backend="loky", inner_max_num_threads=1):
             try:
-                yield from _parallel(function, todo, n_jobs=min(jobs, len(todo)))
+                yield from _parallel(tied, todo, n_jobs=min(jobs, len(todo)))
             except TerminatedWorkerError:
                 raise FalsifyError(
                     "a process was killed while it graded",
@@ -121,6 +130,8 @@ def _parallel(
 ) -> Iterator[tuple[int, Result]]:
     from joblib import Parallel, delayed
 
+    # who interrupts a sweep knows that it is not done
+    warnings.filterwarnings("ignore", message=r"\d+ tasks which were still being processed")
     numbered = delayed(_numbered)
     yield from Parallel(return_as="generator_unordered", batch_size=1, **settings)(
         numbered(function, number, job) for number, job in enumerate(todo)
@@ -129,3 +140,16 @@ def _parallel(
 
 def _numbered(function: Callable[[Job], Result], number: int, job: Job) -> tuple[int, Result]:
     return number, function(job)
+
+
+def _while_parent_lives(function: Callable[[Job], Result], parent: int, job: Job) -> Result:
+    """Do a job in a process that ends when the one that started it was killed."""
+    if not any(thread.name == _WATCH for thread in threading.enumerate()):
+        threading.Thread(target=_watch, args=(parent,), name=_WATCH, daemon=True).start()
+    return function(job)
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
