@@ -21,9 +21,14 @@ HOMES = {
     "jinja2": ("report/",),
     "matplotlib": ("report/",),
     "bm25s": ("bm25_index.py",),
+    "joblib": ("sweep/workers.py",),
+    "distributed": ("sweep/workers.py",),
 }
 #: Optional libraries, which nothing imports before it needs them.
-LAZY = ("beir", "mteb", "matplotlib", "jinja2", "pyarrow", "lz4", "cbor2", "ranx", "torch")
+LAZY = (
+    *("beir", "mteb", "matplotlib", "jinja2", "pyarrow", "lz4", "cbor2", "ranx", "torch"),
+    *("joblib", "distributed", "dask"),
+)
 
 
 def imports(path: Path, *, top_level: bool = False) -> set[str]:

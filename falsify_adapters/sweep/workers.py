@@ -115,9 +115,12 @@ def _connected(address: str) -> Any:
     # what becomes of the connection is said below, in one line
     for name in ("distributed.client", "distributed.core", "distributed.comm"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    client = Client.__new__(Client)
     try:
-        return Client(address, timeout=PATIENCE, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
+        client.__init__(address, timeout=PATIENCE, set_as_default=False)
+        return client
+    except Exception as error:  # what else listens there can make it fail in any way
+        client.status = "closed"  # else its end waits for an answer, and complains
         raise UsageError(
             f"no Dask scheduler answers at {address}",
             found=str(error) or type(error).__name__,
@@ -144,7 +147,9 @@ def _numbered(function: Callable[[Job], Result], number: int, job: Job) -> tuple
 
 def _while_parent_lives(function: Callable[[Job], Result], parent: int, job: Job) -> Result:
     """Do a job in a process that ends when the one that started it was killed."""
-    if not any(thread.name == _WATCH for thread in threading.enumerate()):
+    # a single job is done by the process itself
+    watched = any(thread.name == _WATCH for thread in threading.enumerate())
+    if os.getpid() != parent and not watched:
         threading.Thread(target=_watch, args=(parent,), name=_WATCH, daemon=True).start()
     return function(job)
 
