@@ -88,6 +88,8 @@ def check_many(options: Mapping[str, Any]) -> None:
         raise UsageError(
             "--jobs and --scheduler exclude each other", hint="a cluster has its own workers"
         )
+    if scheduler == "":
+        raise UsageError("--scheduler names no address")
     if resume is not None:
         _refuse_targets_inside(resume, options)
     if not is_sweep(options):

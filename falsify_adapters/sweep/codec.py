@@ -42,6 +42,15 @@ ERRORS = {
 TAG = "$"
 
 
+def prepare() -> None:
+    """Import what keeping needs, so that the first unit is kept as fast as the others."""
+    import pyarrow.feather
+    import pyarrow.parquet  # noqa: F401
+
+    _classes()
+    _errors()
+
+
 def pack(value: Any) -> bytes:
     """Return a value as compressed JSON.
 
@@ -56,7 +65,7 @@ def pack(value: Any) -> bytes:
     >>> unpack(pack((Note("W-TIES", "3 queries"), 0.1 + 0.2, float("inf"))))
     (Note(code='W-TIES', message='3 queries'), 0.30000000000000004, inf)
     """
-    return zlib.compress(json.dumps(_encoded(value), allow_nan=False).encode("ascii"), 6)
+    return zlib.compress(json.dumps(_encoded(value), allow_nan=False).encode("ascii"), 1)
 
 
 def unpack(packed: bytes) -> Any:

@@ -67,6 +67,9 @@ class Store:
                 "keeping finished runs (--resume) needs pyarrow",
                 hint="pip install 'falsify-adapters[parquet]'",
             )
+        from falsify_adapters.sweep.codec import prepare
+
+        prepare()
         self.folder = Path(folder)
         self.damaged: list[str] = []
         self._used: set[Path] = set()

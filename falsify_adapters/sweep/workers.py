@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import threading
@@ -18,8 +19,8 @@ from falsify_adapters.errors import FalsifyError, MissingExtraError, UsageError
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
-#: Seconds that a scheduler, and the first of its workers, may take to answer.
-PATIENCE = 10
+#: Seconds that a scheduler may take to answer, and then to have a worker.
+PATIENCE, FIRST_WORKER = 5, 10
 
 #: The thread of a process that looks whether the one that started it is still there.
 _WATCH = "falsify-adapters-parent"
@@ -84,7 +85,7 @@ def cluster(address: str) -> Iterator[Doing[Any, Any]]:
 
         # every unit is handed over at once, so that a worker that joins later gets some too
         settings = {"n_jobs": -1, "pre_dispatch": "all"}
-        backend = {"client": client, "wait_for_workers_timeout": PATIENCE}
+        backend = {"client": client, "wait_for_workers_timeout": FIRST_WORKER}
         with parallel_config(backend="dask", **backend):
             try:
                 yield from _parallel(function, todo, **settings)
@@ -95,7 +96,7 @@ def cluster(address: str) -> Iterator[Doing[Any, Any]]:
             except TimeoutError:
                 raise UsageError(
                     f"the scheduler {address} has no workers",
-                    found=f"none after {PATIENCE} seconds",
+                    found=f"none after {FIRST_WORKER} seconds",
                     hint="dask worker ADDRESS starts one",
                 ) from None
             except (CancelledError, OSError) as error:
@@ -115,17 +116,26 @@ def _connected(address: str) -> Any:
     # what becomes of the connection is said below, in one line
     for name in ("distributed.client", "distributed.core", "distributed.comm"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    client = Client.__new__(Client)
     try:
-        client.__init__(address, timeout=PATIENCE, set_as_default=False)
-        return client
+        # a client waits for ever for something that listens and does not answer
+        asyncio.run(asyncio.wait_for(_greet(address), PATIENCE))
+        return Client(address, timeout=PATIENCE, set_as_default=False)
     except Exception as error:  # what else listens there can make it fail in any way
-        client.status = "closed"  # else its end waits for an answer, and complains
         raise UsageError(
             f"no Dask scheduler answers at {address}",
             found=str(error) or type(error).__name__,
             hint="--scheduler tcp://HOST:8786, as dask scheduler prints it",
         ) from None
+
+
+async def _greet(address: str) -> None:
+    """Connect as a client does, with the keys that its configuration names."""
+    from distributed.comm import connect
+    from distributed.security import Security
+
+    keys = Security().get_connection_args("client")
+    comm = await connect(address, timeout=PATIENCE, **keys)
+    await comm.close()
 
 
 def _parallel(
