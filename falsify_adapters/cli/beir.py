@@ -128,8 +128,9 @@ def bench_at(settings: Settings, options: Mapping[str, Any], place: Place | None
     (opened,) = open_datasets(Path(place.folder), split=place.split, download=False)
     dataset = replace(opened, name=place.name, subset=place.subset)
     expected = dict(place.sha256)
-    for name in expected:
-        if _hashes(dataset, *expected)[name] != expected[name]:
+    found = _hashes(dataset, *expected)
+    for name, digest in expected.items():
+        if found.get(name) != digest:
             raise InputError(
                 f"a worker finds another {name} file of {dataset.title}",
                 hint="every worker reads the same paths: put the data on a shared disk",

@@ -187,7 +187,7 @@ class Flow:
             for unit in (*_units(plan.runs), *_units(plan.baselines)):
                 self._benches[unit.place] = plan.bench
             if not self._sweeps and (plan.baselines or plan.controls or self._session.plays):
-                plan.bench.keep()
+                plan.bench.keep(everything=bool(plan.baselines))
         # where nobody helps, a benchmark is told before the next one is begun
         for together in [plans] if self._sweeps else [[plan] for plan in plans]:
             self._grade_together(together)
@@ -305,7 +305,7 @@ class Flow:
             return None
         n_damaged = len(self._store.damaged)
         kept = self._store.load(key, together=unit.step != "run")
-        for name in self._store.damaged[n_damaged:]:
+        for name in () if self._session.quiet else self._store.damaged[n_damaged:]:
             complain(f"note: {name} is damaged: {unit.system} is graded again")
         return kept
 

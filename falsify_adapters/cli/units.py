@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
@@ -180,11 +181,12 @@ class Bench(ABC):
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.files: Mapping[str, RunFile] = {}
-        self._evaluations: dict[tuple[str | None, bool], Evaluation] | None = None
+        self._evaluations: dict[tuple[str | None, bool], Evaluation] = {}
+        self._most = 0
 
-    def keep(self) -> None:
-        """Remember evaluations from now on, for the steps that need them again."""
-        self._evaluations = {}
+    def keep(self, *, everything: bool) -> None:
+        """Remember all evaluations, or the first one, for the steps that need them again."""
+        self._most = sys.maxsize if everything else 1
 
     @abstractmethod
     def join(self, file: RunFile | None, unit: Unit, **names: Any) -> Evaluation:
@@ -210,14 +212,14 @@ class Bench(ABC):
         """Read a run and join it to the qrels; None if it was refused."""
         role = "baseline" if unit.baseline else "run"
         known = (unit.path, unit.baseline)
-        if self._evaluations and known in self._evaluations:
+        if known in self._evaluations:
             return self._evaluations[known]
         with session.attempt(unit.read_as):
             file = self.files.get(unit.path or "") or self.read(unit)
             _refuse_changed(file, unit)
             with session.attempt(unit.join_as):
                 evaluation = self.join(file, unit, role=role)
-                if self._evaluations is not None:
+                if len(self._evaluations) < self._most:
                     self._evaluations[known] = evaluation
                 return evaluation
         return None
