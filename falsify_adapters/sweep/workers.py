@@ -45,13 +45,13 @@ def processes(jobs: int) -> Iterator[Doing[Any, Any]]:
 
     def do(function: Callable[[Job], Result], todo: Sequence[Job]) -> Iterator[tuple[int, Result]]:
         from joblib import parallel_config
-        from joblib.externals.loky.process_executor import TerminatedWorkerError
+        from joblib.externals.loky.process_executor import BrokenProcessPool
 
         tied = partial(_while_parent_lives, function, os.getpid())
         with parallel_config(backend="loky", inner_max_num_threads=1):
             try:
                 yield from _parallel(tied, todo, n_jobs=min(jobs, len(todo)))
-            except TerminatedWorkerError:
+            except BrokenProcessPool:
                 raise FalsifyError(
                     "a process was killed while it graded",
                     hint="was there not enough memory? fewer --jobs take less; --resume FOLDER"
