@@ -1,6 +1,7 @@
 # Everything a fresh machine needs: python3 (3.11 to 3.13) and make.
 #   make demo   grade BM25 and the controls on the bundled sample
 #   make test   lint, types, import rules, all tests
+#   make kills  kill the command 200 times at random moments: is what it leaves whole?
 #   make studies   every study of docs/studies.md at full size (about 20 minutes on two cores)
 #   make dist-test   build wheel and sdist, try them in an empty environment
 #   make docs   the documentation as a site, in site/index.html
@@ -19,10 +20,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check lint format types imports tests dist-test browser-test lowest-test \
-  audit docs studies clean
+  audit docs kills studies clean
 
 help:
-	@sed -n '2,10p' Makefile | cut -c 3-
+	@sed -n '2,11p' Makefile | cut -c 3-
 
 $(VENV)/.created:
 	@test -n '$(PYTHON)' || { echo 'Python 3.11, 3.12 or 3.13 is needed' >&2; exit 1; }
@@ -111,6 +112,9 @@ audit: $(VENV)/.installed-test
 	$(BIN)/python -m pip freeze --exclude-editable > $(VENV)/audit.txt
 	$(BIN)/pip-audit --strict --no-deps --disable-pip --vulnerability-service $(AUDIT_SERVICE) \
 	  --requirement $(VENV)/audit.txt
+
+kills: $(VENV)/.installed-test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.kills 200
 
 # the studies count on one thread per process
 studies: $(VENV)/.installed-test

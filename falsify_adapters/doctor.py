@@ -16,12 +16,14 @@ from falsify_adapters.errors import FalsifyError
 #: Extra, packages of which one is enough, and what they are for.
 EXTRAS = (
     ("beir", ("beir",), "BEIR's own loaders and evaluation, to compare with"),
+    ("cluster", ("distributed",), "many runs on a Dask cluster (--scheduler)"),
     ("ir-datasets", ("ir-datasets",), "qrels by the id of a data set (irds:...)"),
+    ("jobs", ("joblib",), "many runs in several processes (--jobs)"),
     ("lz4", ("lz4",), "files compressed with lz4"),
     ("lz4", ("cbor2",), "ranx' own lz4 files"),
     ("mcp", ("mcp",), "the server for agents (falsify-adapters mcp)"),
     ("mteb-core", ("mteb-core", "mteb"), "MTEB's task descriptions and data"),
-    ("parquet", ("pyarrow",), "Parquet runs, qrels and tables"),
+    ("parquet", ("pyarrow",), "Parquet runs, qrels and tables; finished runs (--resume)"),
     ("report", ("jinja2",), "the HTML page"),
     ("report", ("matplotlib",), "plot()"),
     ("text", ("rapidfuzz",), "queries grouped by their text (--clusters auto)"),

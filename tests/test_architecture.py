@@ -21,12 +21,14 @@ HOMES = {
     "jinja2": ("report/",),
     "matplotlib": ("report/",),
     "bm25s": ("bm25_index.py",),
+    "joblib": ("sweep/workers.py",),
+    "distributed": ("sweep/workers.py",),
     "mcp": ("mcp_server/",),
 }
 #: Optional libraries, which nothing imports before it needs them.
 LAZY = (
     *("beir", "mteb", "matplotlib", "jinja2", "pyarrow", "lz4", "cbor2", "ranx", "torch"),
-    *("anyio", "jsonschema", "mcp"),
+    *("anyio", "dask", "distributed", "joblib", "jsonschema", "mcp"),
 )
 
 

@@ -48,7 +48,7 @@ class FolderCorpus:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
     def has_documents(self) -> bool:
         """Whether the folder holds a corpus."""
@@ -88,15 +88,15 @@ class FolderCorpus:
         return {name: path for name, path in found.items() if path is not None}
 
     def _find(self, name: str) -> Path | None:
-        candidates = (self._folder / f"{name}.jsonl", self._folder / f"{name}.jsonl.gz")
+        candidates = (self.folder / f"{name}.jsonl", self.folder / f"{name}.jsonl.gz")
         return next((path for path in candidates if path.is_file()), None)
 
     def _require(self, name: str) -> Path:
         path = self._find(name)
         if path is None:
             raise InputError(
-                f"{self._folder.name} has no {name}.jsonl",
-                found=_listing(self._folder),
+                f"{self.folder.name} has no {name}.jsonl",
+                found=_listing(self.folder),
                 hint="BEIR's layout is corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv",
             )
         return path

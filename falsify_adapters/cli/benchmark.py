@@ -57,6 +57,11 @@ class Benchmark:
         return cls(collection.name, collection.judged, queries, lambda: collection.corpus_size)
 
 
+def corpus_size_of(place: str) -> int | None:
+    """Return how many documents a data set of ir_datasets holds; None for a file, or if unknown."""
+    return Benchmark.of(place).corpus_size() if place.startswith(PREFIX) else None
+
+
 def as_named(_context: click.Context, _argument: click.Parameter, place: str) -> str:
     """Put ``irds:`` before the bare id of a data set; a file of that name comes first."""
     from falsify_adapters.adapters.ir_datasets import as_collection_name

@@ -23,9 +23,14 @@ PLACES = (
     *("qrels", "runs", "baseline", "datasets", "benchmarks", "paths", "exclude"),
     *("pool", "clusters", "strata", "queries", "alt_qrels"),
 )
+#: Where the context keeps the hashes of the inputs, by path.
+HASHES = "falsify_adapters.hashes"
 #: Where data lies, how fast and how loudly: none of it moves a number.
 SILENT = frozenset(
-    {"data_dir", "base_url", "offline", "no_verify", "jobs", "download", "strict", "plan"}
+    {
+        *("data_dir", "base_url", "offline", "no_verify", "download", "strict", "plan"),
+        *("jobs", "scheduler", "resume"),
+    }
 )
 
 
@@ -42,6 +47,7 @@ def describe_call(context: click.Context) -> dict[str, Any]:
     """
     values = _spelled_out(context)
     by_name = _labels_by_name(values)
+    hashes: dict[str, str] = context.meta.setdefault(HASHES, {})
     options: dict[str, Any] = {}
     for parameter in context.command.params:
         name = parameter.name or ""
@@ -51,16 +57,14 @@ def describe_call(context: click.Context) -> dict[str, Any]:
         is_default = context.get_parameter_source(name) is ParameterSource.DEFAULT
         if not is_default or value != context.params[name]:
             options[name] = _labelled(value, by_name[name]) if name in by_name else _plain(value)
-    return {
-        "command": context.command.name,
-        "options": options,
-        "inputs": [
-            {"option": name, "name": label, "sha256": sha256}
-            for name, of_name in by_name.items()
-            for place, label in of_name.items()
-            if (sha256 := _sha256(place)) is not None
-        ],
-    }
+    inputs = []
+    for name, of_name in by_name.items():
+        for place, label in of_name.items():
+            sha256 = _sha256(place)
+            if sha256 is not None:
+                hashes[place] = sha256
+                inputs.append({"option": name, "name": label, "sha256": sha256})
+    return {"command": context.command.name, "options": options, "inputs": inputs}
 
 
 def _sha256(place: str) -> str | None:

@@ -25,6 +25,7 @@ from falsify_adapters.report.outcome import Outcome, Refusal, Skip
 if TYPE_CHECKING:
     from falsify_adapters.evaluation import Evaluation
     from falsify_adapters.results import GateConfig, GateReport
+    from falsify_adapters.sweep.finished import Finished
 
 #: Endings of run files that are not part of a system's name.
 SUFFIXES = frozenset(
@@ -49,22 +50,20 @@ class Session:
     options : mapping
         The options of the command: where to write (:data:`DOCUMENTS`), and ``quiet, ascii_only,
         strict, playground, curve``.
+    accepted : frozenset of str, optional
+        Codes of warnings that strict mode lets through; by default as this call's options say.
     """
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
+    def __init__(self, options: Mapping[str, Any], accepted: frozenset[str] | None = None) -> None:
         self.outcome = Outcome()
         self.quiet = bool(options["quiet"])
         self._targets: dict[str, str | None] = {name: options.get(name) for name in DOCUMENTS}
-        self._plays = bool(options["playground"]) and self._targets["html_to"] is not None
+        self.plays = bool(options["playground"]) and self._targets["html_to"] is not None
         self._ascii_only = bool(options["ascii_only"])
         self._strict = bool(options["strict"])
         self._curve = bool(options.get("curve"))
         self._plan: str | None = options.get("plan")
-        # what the user has answered with an option is no reason to refuse
-        answered = {"W-DEPTH", "W-EXCLUDED"} | (
-            {"W-SELF-MATCHES"} if was_chosen("keep_self") else set()
-        )
-        self._accepted = ON_VERDICTS | answered
+        self.accepted = _accepted() if accepted is None else accepted
         self._told: set[tuple[str, str]] = set()
 
     @contextmanager
@@ -73,10 +72,10 @@ class Session:
         try:
             yield
         except FalsifyError as error:
-            self._refuse(name, error)
+            self.refuse(Refusal(name, error))
         except OSError as error:
             # FileNotFoundError and its like name the file themselves
-            self._refuse(name, InputError(f"cannot use {name}", found=str(error)))
+            self.refuse(Refusal(name, InputError(f"cannot use {name}", found=str(error))))
 
     def skip(self, name: str, reason: str) -> None:
         """Remember an input that is left out and decides nothing."""
@@ -112,17 +111,34 @@ class Session:
 
     def add(self, report: GateReport) -> GateReport:
         """Take a gate report in; a refusal is the caller's matter."""
-        if report.role == "run":
+        decides = report.role == "run"
+        if decides:
             self.check(report.system, report.warnings)
-        self.outcome.reports.append(report)
-        self._warn(report)
+        self.take(report, report.system if decides else None)
         return report
 
     def add_beside(self, report: Any, name: str) -> None:
         """Take in a report of another kind with warnings; a refusal is the caller's matter."""
         self.check(name, report.warnings)
+        self.take(report, name)
+
+    def take(self, report: Any, told: str | None = None) -> None:
+        """Take in a report of any kind; tell its warnings under a system's name."""
         self.outcome.reports.append(report)
-        self._tell(report.warnings, name)
+        if told is not None:
+            self._tell(report.warnings, told)
+
+    def replay(self, finished: Finished) -> None:
+        """Take in what a unit of work found, wherever it was done."""
+        from falsify_adapters.playground import Playground
+
+        for event in finished.events:
+            if isinstance(event.item, Refusal):
+                self.refuse(event.item)
+            elif isinstance(event.item, Playground):
+                self.outcome.playgrounds.append(event.item)
+            else:
+                self.take(event.item, event.told)
 
     def _play(
         self,
@@ -133,7 +149,7 @@ class Session:
     ) -> None:
         """Make the playground of a benchmark's first run: it costs 40 times its grading."""
         # blind predictors know nothing of a query's own pool of documents
-        if not self._plays or evaluation.pool_sizes is not None:
+        if not self.plays or evaluation.pool_sizes is not None:
             return
         from falsify_adapters.playground import make_playground, report_key
         from falsify_adapters.report.groups import by_benchmark
@@ -164,17 +180,14 @@ class Session:
     def check(self, system: str, notes: Iterable[Note]) -> None:
         """Refuse an input that has warnings, if the user asked for that."""
         if self._strict:
-            refuse_notes(notes, system, accepted=self._accepted)
+            refuse_notes(notes, system, accepted=self.accepted)
 
-    def _refuse(self, name: str, error: FalsifyError) -> None:
-        self.outcome.errors.append(Refusal(name, error))
-        text = str(error)
+    def refuse(self, refusal: Refusal) -> None:
+        """Take in a refusal, and say it."""
+        self.outcome.errors.append(refusal)
+        name, text = refusal.input, str(refusal.error)
         said = name == COMMAND_LINE or name in text
         complain(f"error: {text}" if said else f"error: {name}: {text}")
-
-    def _warn(self, report: GateReport) -> None:
-        if report.role == "run":
-            self._tell(report.warnings, report.system)
 
     def _tell(self, notes: Iterable[Note], system: str) -> None:
         if self.quiet or self._same_screen:
@@ -295,6 +308,15 @@ def run_session(options: Mapping[str, Any], grade: Callable[[Session], None]) ->
         grade(session)
     drop_paths(session.outcome, context)
     return session.finish()
+
+
+def _accepted() -> frozenset[str]:
+    """Return the codes that this call's strict mode lets through."""
+    # what the user has answered with an option is no reason to refuse
+    answered = {"W-DEPTH", "W-EXCLUDED"} | (
+        {"W-SELF-MATCHES"} if was_chosen("keep_self") else set()
+    )
+    return ON_VERDICTS | answered
 
 
 def system_names(paths: Iterable[str]) -> dict[str, str]:

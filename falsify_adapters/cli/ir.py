@@ -3,37 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from falsify_adapters.cli.arguments import expanded, split_measures
-from falsify_adapters.cli.benchmark import Benchmark, as_named
+from falsify_adapters.cli.benchmark import Benchmark, as_named, corpus_size_of
 from falsify_adapters.cli.command import EXIT_STATUS_HELP, Command
-from falsify_adapters.cli.dependence import Grouping, Judged
+from falsify_adapters.cli.dependence import Judged
 from falsify_adapters.cli.grading import Session, run_session, system_names
+from falsify_adapters.cli.many import Flow, Plan, check_many, is_sweep
 from falsify_adapters.cli.options import (
     READING,
-    chosen_measures,
-    gate_config,
     grading_options,
     looking_options,
+    many_options,
     option,
     plan_option,
     reading_options,
     was_chosen,
     writing_options,
 )
-from falsify_adapters.cli.reading import Reading, joined
-from falsify_adapters.cli.second_looks import SecondLooks
+from falsify_adapters.cli.reading import joined
 from falsify_adapters.cli.sources import grade_sources, pool
+from falsify_adapters.cli.units import Bench, Place, Settings, Step, Unit
 from falsify_adapters.errors import UsageError
 
 if TYPE_CHECKING:
-    from falsify_adapters.dependence import Dependence
     from falsify_adapters.evaluation import Evaluation
-    from falsify_adapters.readers import QrelsFile, RunFile
+    from falsify_adapters.readers import RunFile
 
 
 @click.command(
@@ -75,6 +74,7 @@ if TYPE_CHECKING:
 @reading_options(keep_self=True)
 @grading_options
 @looking_options
+@many_options
 @plan_option
 @writing_options
 @click.pass_context
@@ -99,7 +99,12 @@ def _grade(session: Session, options: Mapping[str, Any]) -> None:
     if measures:
         chosen = options["measures"] if was_chosen("measures") else ()
         options["measures"] = [*chosen, *measures]
+    check_many(options)
     if options["source"] is not None:
+        if is_sweep(options):
+            raise UsageError(
+                "--jobs, --scheduler and --resume go with QRELS and RUN, not with --from"
+            )
         grade_sources(session, options)
         return
     if options["choice_score"] is not None:
@@ -112,67 +117,76 @@ def _grade(session: Session, options: Mapping[str, Any]) -> None:
 
 
 def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
-    measures, config = chosen_measures(options), gate_config(options)
-    benchmark = Benchmark.of(options["qrels"])
-    corpus = pool(options)
-    if not corpus and options["corpus_size"] is None:
+    if options["pool"] is None and options["corpus_size"] is None:
         # also how deep a large run must be read depends on it
-        options = {**options, "corpus_size": benchmark.corpus_size()}
-    reading, grouping = Reading.from_options(options), Grouping.from_options(options)
-    judged = benchmark.judged
-    inputs = _Inputs(
-        judged,
-        reading,
-        benchmark=options["benchmark"] or benchmark.name,
-        pool=corpus,
-        dependence=grouping.of(
+        options = {**options, "corpus_size": corpus_size_of(options["qrels"])}
+    settings = Settings(session, options)
+    flow = Flow(session, "ir", {**options, "alt_qrels": settings.looks.alt_qrels})
+    with flow.working():
+        bench = IrBench(settings, options)
+        baseline = [options["baseline"]] if options["baseline"] else []
+        names = system_names([*options["runs"], *baseline])
+
+        def unit(step: Step, path: str) -> Unit:
+            return Unit(step, path, names[path], path, path, baseline=step == "baseline")
+
+        runs = [unit("run", path) for path in dict.fromkeys(options["runs"])]
+        olds = [replace(unit("baseline", path), again=path in options["runs"]) for path in baseline]
+        flow.grade([Plan(bench, [*runs], [*olds], options["controls"])])
+
+
+def bench_at(settings: Settings, options: Mapping[str, Any], _place: Place | None) -> IrBench:
+    """Make the benchmark ready in another process."""
+    return IrBench(settings, options)
+
+
+class IrBench(Bench):
+    """The qrels of one call, ready to grade runs on.
+
+    Parameters
+    ----------
+    settings : Settings
+        How everything is read and graded.
+    options : mapping
+        All options.
+    """
+
+    def __init__(self, settings: Settings, options: Mapping[str, Any]) -> None:
+        super().__init__(settings)
+        benchmark = Benchmark.of(options["qrels"])
+        self._judged = judged = benchmark.judged
+        self.title = options["benchmark"] or benchmark.name
+        self._pool = pool(options)
+        self._dependence = settings.grouping.of(
             Judged(judged.frame, lambda: benchmark.queries(options["queries"]), judged.order)
-        ),
-    )
-    looks = SecondLooks(session, options, measures, config)
-    baseline = [options["baseline"]] if options["baseline"] else []
-    names = system_names([*options["runs"], *baseline])
-    first, accepted = None, []
-    for path in dict.fromkeys(options["runs"]):
-        with session.attempt(path):
-            evaluation = inputs.evaluate(reading.read(path, judged.frame), names[path])
-            first = first or evaluation
-            if session.grade(evaluation, measures, config):
-                accepted.append(evaluation)
-                looks.look(evaluation)
-    for path in baseline:
-        with session.attempt(path):
-            file = reading.read_baseline(path, judged.frame, judged.provenance)
-            evaluation = inputs.evaluate(file, names[path], role="baseline")
-            if path in options["runs"] or session.grade(evaluation, measures, config):
-                looks.compare(evaluation, accepted)
-    if options["controls"] and first is not None:
-        session.grade_controls(first, measures, config, None)
+        )
 
+    def read(self, unit: Unit) -> RunFile:
+        """Read a run."""
+        assert unit.path is not None
+        judged, reading = self._judged, self.settings.reading
+        if unit.baseline:
+            return reading.read_baseline(unit.path, judged.frame, judged.provenance)
+        return reading.read(unit.path, judged.frame)
 
-@dataclass(frozen=True)
-class _Inputs:
-    """What all runs of one call share."""
-
-    judged: QrelsFile
-    reading: Reading
-    benchmark: str
-    pool: Mapping[str, Any]
-    dependence: Dependence | None
-
-    def evaluate(self, file: RunFile, system: str, **names: Any) -> Evaluation:
+    def join(self, file: RunFile | None, unit: Unit, **names: Any) -> Evaluation:
         """Join one run to the qrels."""
         from falsify_adapters.evaluation import Evaluation
 
+        assert file is not None
         evaluation = Evaluation.create(
             file.frame,
-            self.judged.frame,
-            **{**self.reading.joining, **self.pool},
-            notes=self.judged.notes,
-            system=system,
-            benchmark=self.benchmark,
-            dependence=self.dependence,
-            provenance={"qrels": dict(self.judged.provenance)},
+            self._judged.frame,
+            **{**self.settings.reading.joining, **self._pool},
+            notes=self._judged.notes,
+            system=unit.system,
+            benchmark=self.title,
+            dependence=self._dependence,
+            provenance={"qrels": dict(self._judged.provenance)},
             **names,
         )
         return joined(file, evaluation)
+
+    def facts(self, _step: Step, _computed: bool) -> dict[str, Any]:
+        """Return the title, and the hash of judgements that stand in no file of the options."""
+        return {"benchmark": self.title, "qrels": self._judged.provenance.get("sha256")}

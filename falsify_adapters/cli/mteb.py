@@ -56,6 +56,8 @@ NAMED = 2
 )
 @option(READING, "--strict", is_flag=True, help="Refuse inputs that have warnings.")
 @option(READING, "--jobs", "-j", type=int, default=1, metavar="N", help="Processes [1].")
+@option(READING, "--resume", hidden=True)
+@option(READING, "--scheduler", hidden=True)
 @measure_options([], "each task's main score")
 @gate_options
 @plan_option
@@ -72,6 +74,13 @@ def main(context: click.Context, /, **options: Any) -> None:
     falsify-mteb predictions results --qrels beir    grade rankings
     falsify-mteb results --task SciFact --markdown - -j 2
     """
+    for name in ("resume", "scheduler"):
+        if options[name] is not None:
+            raise UsageError(
+                f"falsify-mteb has no --{name}",
+                hint="a prediction file is graded beside all results of its folder: --jobs N"
+                " grades several on this machine; falsify-ir takes single runs",
+            )
     if options["jobs"] < 1:
         raise UsageError("--jobs must be at least 1", found=str(options["jobs"]))
     context.exit(run_session(options, lambda session: _grade_all(session, options)))

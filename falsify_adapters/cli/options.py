@@ -20,6 +20,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 READING, GRADING, WRITING = "What is graded", "How it is graded", "What comes out"
 #: Where the context keeps the path of the configuration file.
 CONFIG_KEY = "falsify_adapters.config"
+MANY = "Many runs"
 LOOKING = "Queries that hang together, other judgements, a second system"
 
 
@@ -195,6 +196,15 @@ def looking_options(function: Decorated) -> Decorated:
             help="Other judgements: does the verdict hold?",
         ),
         option(LOOKING, "--baseline", metavar="RUN", help="Compare every run with this one."),
+    )(function)
+
+
+def many_options(function: Decorated) -> Decorated:
+    """Declare who grades many runs, and where what is finished is kept."""
+    return _stack(
+        option(MANY, "--jobs", "-j", type=int, default=1, metavar="N", help="Processes [1]."),
+        option(MANY, "--scheduler", metavar="ADDRESS", help="Of a Dask cluster that grades."),
+        option(MANY, "--resume", metavar="FOLDER", help="Keeps what is graded; goes on from it."),
     )(function)
 
 

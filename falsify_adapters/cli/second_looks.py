@@ -21,7 +21,7 @@ class SecondLooks:
     Parameters
     ----------
     session : Session
-        Takes the reports and the refusals.
+        Takes the refusals of files with other judgements.
     options : mapping
         ``by_grade``, ``alt_qrels``.
     measures, config
@@ -35,7 +35,7 @@ class SecondLooks:
         measures: Sequence[Any],
         config: GateConfig,
     ) -> None:
-        self._session, self._measures, self._config = session, measures, config
+        self._measures, self._config = measures, config
         self._by_grade = bool(options["by_grade"])
         self._others: dict[str, QrelsFile] = {}
         for path in options["alt_qrels"]:
@@ -50,18 +50,21 @@ class SecondLooks:
         other._measures = measures
         return other
 
-    def look(self, evaluation: Evaluation) -> None:
+    @property
+    def alt_qrels(self) -> tuple[str, ...]:
+        """The files of other judgements that could be read."""
+        return tuple(self._others)
+
+    def look(self, session: Session, evaluation: Evaluation) -> None:
         """Grade one run again: at each grade, and by each other set of judgements."""
         for measure in self._measures if self._by_grade else ():
-            with self._session.attempt(f"{evaluation.system} by grade, {measure}"):
+            with session.attempt(f"{evaluation.system} by grade, {measure}"):
                 from falsify_adapters.judgements import gate_by_grade
 
-                self._session.outcome.reports.append(
-                    gate_by_grade(evaluation, measure, self._config)
-                )
+                session.take(gate_by_grade(evaluation, measure, self._config))
         for path, file in self._others.items():
             for measure in self._measures:
-                with self._session.attempt(f"{evaluation.system} by {path}, {measure}"):
+                with session.attempt(f"{evaluation.system} by {path}, {measure}"):
                     from falsify_adapters.judgements import judge_again
 
                     report = judge_again(
@@ -73,9 +76,11 @@ class SecondLooks:
                         notes=file.notes,
                         provenance=file.provenance,
                     )
-                    self._session.add_beside(report, report.system)
+                    session.add_beside(report, report.system)
 
-    def compare(self, baseline: Evaluation, candidates: Iterable[Evaluation]) -> None:
+    def compare(
+        self, session: Session, baseline: Evaluation, candidates: Iterable[Evaluation]
+    ) -> None:
         """Compare the candidates of one benchmark with its baseline.
 
         The baseline's own file may be among the runs; it is a candidate only if it is alone.
@@ -85,8 +90,8 @@ class SecondLooks:
         if not tested:
             return
         for measure in self._measures:
-            with self._session.attempt(f"comparison with {baseline.system}, {measure}"):
+            with session.attempt(f"comparison with {baseline.system}, {measure}"):
                 from falsify_adapters.two_systems import compare_systems
 
                 for report in compare_systems(baseline, tested, measure, self._config):
-                    self._session.add_beside(report, report.candidate)
+                    session.add_beside(report, report.candidate)

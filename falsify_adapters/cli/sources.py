@@ -51,13 +51,13 @@ def grade_sources(session: Session, options: Mapping[str, Any]) -> None:
             measures = _measures(options, evaluation)
             if session.grade(evaluation, measures, config):
                 accepted.append(evaluation)
-                looks.with_measures(measures).look(evaluation)
+                looks.with_measures(measures).look(session, evaluation)
     for path in baseline:
         with session.attempt(path):
             evaluation = logs.evaluate(path, names[path], role="baseline")
             measures = _measures(options, evaluation)
             if path in logs.files or session.grade(evaluation, measures, config):
-                looks.with_measures(measures).compare(evaluation, accepted)
+                looks.with_measures(measures).compare(session, evaluation, accepted)
     if options["controls"] and first is not None:
         session.grade_controls(first, _measures(options, first), config, logs.corpus_ids)
 

@@ -47,7 +47,10 @@ def write_atomically(path: str | Path, content: bytes) -> None:
         # unlike tempfile's, this name's permissions follow the umask like any other output
         beside = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.part")
         try:
-            beside.write_bytes(content)
+            with beside.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())  # else a machine that stops could leave an empty file
             beside.replace(target)
         finally:
             beside.unlink(missing_ok=True)
