@@ -49,7 +49,7 @@ PICTURES = [
     block for path in PAGES for block in blocks_of(path, "text") if block.body.startswith("$ ")
 ]
 #: Blocks that cannot run here, by page.
-NOT_RUN = {"docs/install.md": 4, "docs/mcp.md": 1}
+NOT_RUN = {"docs/install.md": 4, "docs/many-runs.md": 1, "docs/mcp.md": 1}
 LINK = re.compile(r"\]\(\s*([^)\s]+)\s*\)")
 
 
