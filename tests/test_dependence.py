@@ -16,7 +16,8 @@ from falsify_adapters.dependence import Dependence, grouped_strata
 from falsify_adapters.errors import InputError, UsageError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.gate import run_gate
-from falsify_adapters.gate.grading import ENOUGH_EQUAL, Units
+from falsify_adapters.gate.grading import ENOUGH_EQUAL
+from falsify_adapters.gate.query_units import Units
 from falsify_adapters.nulls import permuted_gold
 from falsify_adapters.resampling import block_units, bootstrap_t, cluster_units
 from falsify_adapters.results import GateConfig

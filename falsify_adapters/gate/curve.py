@@ -14,7 +14,8 @@ from falsify_adapters.coded import subset
 from falsify_adapters.errors import UsageError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import IntArray
-from falsify_adapters.gate.grading import Graded, Units, grade, judge
+from falsify_adapters.gate.grading import Graded, grade, judge
+from falsify_adapters.gate.query_units import Units
 from falsify_adapters.measures import IrMeasuresKernel, Measure, make_kernel, parse_measure
 from falsify_adapters.provenance import one_blas_thread
 from falsify_adapters.results import NULLS, GateConfig

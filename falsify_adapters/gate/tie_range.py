@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.gate.grading import Graded, Units, at_tau, coded_to, judge
+from falsify_adapters.gate.grading import Graded, at_tau, coded_to, judge
+from falsify_adapters.gate.query_units import Units
 from falsify_adapters.measures import Measure, measure_depth
 from falsify_adapters.nulls import own_scores
 from falsify_adapters.resampling import ROUNDING

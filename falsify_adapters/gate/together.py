@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from falsify_adapters.evaluation import Evaluation
-from falsify_adapters.gate.grading import Graded, Units, intervals
+from falsify_adapters.gate.grading import Graded, intervals
+from falsify_adapters.gate.query_units import Units
 from falsify_adapters.notes import Note, plural, some
 from falsify_adapters.resampling import ROUNDING
 from falsify_adapters.results import NULLS, GateConfig

@@ -10,7 +10,7 @@ import pandas as pd
 from joblib import Parallel, delayed
 from scipy import special
 
-from falsify_adapters.gate.grading import Units
+from falsify_adapters.gate.query_units import Units
 from falsify_adapters.resampling import ROUNDING, bootstrap_t
 from falsify_adapters.results import NULLS
 from tests.studies.coverage import Deltas, deltas, true_delta

@@ -11,7 +11,8 @@ import pandas as pd
 from falsify_eval import four_null_gate
 from joblib import Parallel, delayed
 
-from falsify_adapters.gate.grading import Graded, Units, judge
+from falsify_adapters.gate.grading import Graded, judge
+from falsify_adapters.gate.query_units import Units
 from falsify_adapters.nulls import own_scores
 from falsify_adapters.power import power_of
 from falsify_adapters.results import GateConfig

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 from falsify_eval import four_null_gate
 
-from falsify_adapters.gate.grading import Graded, Units, judge
+from falsify_adapters.gate.grading import Graded, judge
+from falsify_adapters.gate.query_units import Units
 from falsify_adapters.kernels import none_drawn
 from falsify_adapters.nulls import own_scores
 from falsify_adapters.results import NULLS, GateConfig
