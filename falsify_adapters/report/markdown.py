@@ -13,7 +13,7 @@ from falsify_adapters.report.beside import Sheet, dependence_lines, sheets
 from falsify_adapters.report.groups import by_benchmark, title
 from falsify_adapters.report.outcome import Outcome
 from falsify_adapters.report.scores import markdown as scores_markdown
-from falsify_adapters.report.text import number, printable
+from falsify_adapters.report.text import number, printable, sentence
 from falsify_adapters.results import NULLS, GateReport, NullResult
 
 
@@ -69,7 +69,7 @@ def _section(group: Sequence[GateReport]) -> str:
         *(_row(report) for report in group),
         "",
         *([ceiling_line(first.ceiling), ""] if first.ceiling is not None else []),
-        *(f"- {escape(r.system)}: {r.verdict}. {escape(r.reason)}" for r in group),
+        *(f"- {escape(r.system)}: {r.verdict}. {escape(sentence(r.reason))}" for r in group),
         *(f"- {escape(f'{r.system}: {line}')}" for r in group for line in dependence_lines(r)),
     ]
     return "\n".join(lines) + "\n"

@@ -114,7 +114,7 @@ def _connected(address: str) -> Any:
     from distributed import Client
 
     # what becomes of the connection is said below, in one line
-    for name in ("distributed.client", "distributed.core", "distributed.comm"):
+    for name in ("distributed.client", "distributed.core", "distributed.comm", "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         # a client waits for ever for something that listens and does not answer

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import re
 import resource
 import subprocess
 import sys
@@ -103,8 +104,17 @@ def child(reader: str, folder: Path) -> None:
     start = time.perf_counter()
     count = READERS[reader](folder)
     seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"reader": reader, "files": count, "seconds": seconds, "peak_mb": peak}))
+    took = {"reader": reader, "files": count, "seconds": seconds, "peak_mb": peak_megabytes()}
+    print(json.dumps(took))
+
+
+def peak_megabytes() -> float:
+    """Return this process's peak memory; ru_maxrss may be that of the process that started it."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    (kilobytes,) = re.findall(r"^VmHWM:\s*(\d+) kB", status.read_text(), re.MULTILINE)
+    return int(kilobytes) / 1024
 
 
 def measure(reader: str, folder: Path) -> dict[str, Any]:

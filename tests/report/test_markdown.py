@@ -23,7 +23,7 @@ def test_one_table_per_benchmark_and_measure() -> None:
     assert lines[2] == "| system | score | A | B | C | D | verdict |"
     assert lines[4].startswith("| bm25 | 0.3177 | +0.308 [0.268, 0.348] | ")
     assert lines[5].startswith("| popularity (control) |")
-    assert "- popularity: FAIL. fails A, B, D" in lines
+    assert "- popularity: FAIL. Fails A, B, D." in lines
     assert lines.count(lines[2]) == 2
 
 
