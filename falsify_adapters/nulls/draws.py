@@ -10,7 +10,7 @@ from falsify_adapters.frames import FloatArray, IntArray, stable_order
 
 #: Above this chance it is cheaper to toss a coin for every cell than to place the successes.
 DENSE_CHANCE = 0.2
-#: Trials times queries that are held at once.
+#: Trials times queries (or draws of them) that are held at once.
 CHUNK_CELLS = 4_000_000
 
 
@@ -49,6 +49,29 @@ def trial_chunks(n_trials: int, n_queries: int) -> list[int]:
     """
     step = max(1, CHUNK_CELLS // n_queries)
     return [min(step, n_trials - low) for low in range(0, n_trials, step)]
+
+
+def bounded_groups(work: FloatArray, most: int) -> list[IntArray]:
+    """Cut queries into groups of neighbours with about `most` of work, or one query, each.
+
+    Examples
+    --------
+    >>> bounded_groups(np.array([3.0, 3.0, 9.0, 1.0]), 6)
+    [array([0, 1]), array([2]), array([3])]
+    """
+    cut = np.flatnonzero(np.diff((np.cumsum(work) - work) // most)) + 1
+    return np.split(np.arange(len(work)), cut) if len(work) else []
+
+
+def line_groups(
+    sizes: IntArray, chance: FloatArray, cells: FloatArray | float = 1.0
+) -> list[IntArray]:
+    """Cut the lines of :func:`bernoulli_cells` into groups that are small enough to toss at once.
+
+    A success is counted as so many `cells`.
+    """
+    tossed = np.where(chance > DENSE_CHANCE, 1.0, chance) * sizes
+    return bounded_groups(np.maximum(tossed, cells * chance * sizes), CHUNK_CELLS)
 
 
 def generator(seed: int, stream: str) -> np.random.Generator:

@@ -14,7 +14,14 @@ from falsify_adapters.coded import Coded, segment_sums
 from falsify_adapters.frames import FloatArray, IntArray
 from falsify_adapters.kernels import Hits, Kernel
 from falsify_adapters.nulls.cross import CrossMatrix
-from falsify_adapters.nulls.draws import NullDraws, distinct_integers, generator, trial_chunks
+from falsify_adapters.nulls.draws import (
+    DENSE_CHANCE,
+    NullDraws,
+    bounded_groups,
+    distinct_integers,
+    generator,
+    trial_chunks,
+)
 from falsify_adapters.nulls.permuted import permuted_gold
 from falsify_adapters.nulls.pool import Pool
 from falsify_adapters.nulls.single_draw import single_draw_sums
@@ -136,11 +143,11 @@ def several_draw_scores(
     coded, urn = pool.coded, Urn(pool)
     grades = np.unique(coded.gold_grade)
     graded = len(np.unique(kernel.gain(grades))) > 1 or not kernel.closed_form
-    for queries in _chunks(urn, n_trials):
-        case, entry = urn.hits(queries, n_trials, rng)
+    for queries, first, rows in _chunks(urn, n_trials):
+        case, entry = urn.hits(queries, rows, rng)
         new_case = np.r_[True, np.diff(case) > 0][: len(case)]
         cases, pair = case[new_case], np.cumsum(new_case) - 1
-        query, trial = np.divmod(cases, n_trials)
+        query, trial = np.divmod(cases, rows)
         if graded:
             dealt = distinct_integers(rng, np.bincount(pair), coded.gold_count[query])
         else:
@@ -154,13 +161,17 @@ def several_draw_scores(
                 returned=coded.returned[query],
             )
         )
-        yield query, trial, scores
+        yield query, first + trial, scores
 
 
-def _chunks(urn: Urn, n_trials: int) -> list[IntArray]:
-    """Cut the queries that can be hit at all into chunks of bounded work."""
+def _chunks(urn: Urn, n_trials: int) -> Iterator[tuple[IntArray, int, int]]:
+    """Yield chunks of bounded work: queries that can be hit, first trial, number of trials."""
     share = urn.pool.own_weight() / urn.pool.total
-    work = share * urn.last_draw * n_trials
-    queries = np.flatnonzero((work > 0) & (urn.coded.gold_count > 1))
-    chunk = np.cumsum(work[queries]) // CHUNK_DRAWS
-    return np.split(queries, np.flatnonzero(np.diff(chunk)) + 1) if len(queries) else []
+    placed = np.where(share > DENSE_CHANCE, 1.0, share) * urn.last_draw
+    work = np.where(urn.by_arrival, np.diff(urn.coded.entry_start()), placed)
+    queries = np.flatnonzero((share > 0) & (urn.coded.gold_count > 1))
+    rows = max(1, int(CHUNK_DRAWS / max(work[queries].max(initial=0.0), 1.0)))
+    for first in range(0, n_trials, rows):
+        some = min(rows, n_trials - first)
+        for group in bounded_groups(work[queries] * some, CHUNK_DRAWS):
+            yield queries[group], first, some

@@ -5,6 +5,8 @@ Closed forms: hypergeometric; average precision after Bestgen (2015).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from falsify_adapters.coded import Coded, segment_sums, unique_rows
@@ -15,6 +17,7 @@ from falsify_adapters.nulls.draws import (
     bernoulli_cells,
     distinct_integers,
     generator,
+    line_groups,
 )
 
 
@@ -37,13 +40,16 @@ def random_documents(
         Number of random runs, and their seed.
     """
     n = coded.n_queries
-    trial, query, value = _trial_scores(coded, kernel, n_trials, generator(seed, "C"))
-    trials = segment_sums(value, trial, n_trials) / n
+    trials, query_sum = np.zeros(n_trials), np.zeros(n)
+    for trial, query, value in _trial_scores(coded, kernel, n_trials, generator(seed, "C")):
+        trials += segment_sums(value, trial, n_trials)
+        query_sum += segment_sums(value, query, n)
+    trials /= n
     if kernel.closed_form:
         query_means = expected_random(coded, kernel, coded.returned)
         mean, error = float(query_means.mean()), 0.0
     else:
-        query_means = segment_sums(value, query, n) / n_trials
+        query_means = query_sum / n_trials
         mean, error = float(trials.mean()), float(trials.std(ddof=1) / np.sqrt(n_trials))
     return NullDraws(mean, error, query_means, own - query_means, trials)
 
@@ -70,14 +76,25 @@ def expected_random(coded: Coded, kernel: Kernel, k: IntArray) -> FloatArray:
 
 def _trial_scores(
     coded: Coded, kernel: Kernel, n_trials: int, rng: np.random.Generator
-) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return trial, query and score of every (trial, query) in which a gold document came up."""
+) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+    """Yield trial, query and score of every (trial, query) in which a gold document came up."""
     present = np.bincount(
         coded.gold_query, weights=coded.gold_present, minlength=coded.n_queries
     ).astype(np.int64)
     k = coded.returned
-    some_hit = 1.0 - none_drawn(coded.corpus_size, present, k)
-    query, trial = bernoulli_cells(rng, np.full(coded.n_queries, n_trials), some_hit)
+    some_hit, size = 1.0 - none_drawn(coded.corpus_size, present, k), np.full(len(k), n_trials)
+    hits = present * k / (coded.corpus_size * np.where(some_hit > 0, some_hit, 1.0))
+    for some in line_groups(size, some_hit, cells=hits):
+        line, trial = bernoulli_cells(rng, size[some], some_hit[some])
+        query = some[line]
+        yield trial, query, _hit_scores(coded, kernel, present, query, rng)
+
+
+def _hit_scores(
+    coded: Coded, kernel: Kernel, present: IntArray, query: IntArray, rng: np.random.Generator
+) -> FloatArray:
+    """Score random rankings of the given queries in which a gold document at least came up."""
+    k = coded.returned
     count = _hit_counts(coded.corpus_size, present, k, query, rng)
     pair = np.repeat(np.arange(len(query)), count)
     rank = distinct_integers(rng, count, k[query]) + 1
@@ -89,8 +106,7 @@ def _trial_scores(
     present_rows = np.flatnonzero(coded.gold_present)
     first = np.searchsorted(present_rows, coded.gold_start[:-1])
     grade = coded.gold_grade[present_rows[first[query][pair] + drawn]]
-    hits = Hits(pair, rank, grade, coded.profile_of[query], coded.returned[query])
-    return trial, query, kernel.score(hits)
+    return kernel.score(Hits(pair, rank, grade, coded.profile_of[query], k[query]))
 
 
 def _hit_counts(

@@ -11,7 +11,7 @@ import numpy as np
 from falsify_adapters.coded import segment_sums, unique_rows
 from falsify_adapters.frames import FloatArray, IntArray
 from falsify_adapters.kernels import Hits, Kernel
-from falsify_adapters.nulls.draws import bernoulli_cells
+from falsify_adapters.nulls.draws import bernoulli_cells, line_groups
 from falsify_adapters.nulls.pool import Pool
 
 #: Chance from which on a document's hits are counted instead of placed.
@@ -50,20 +50,22 @@ def single_draw_sums(
     light = weight.copy()
     light[heavy] = 0
     held = segment_sums(light.astype(np.float64), query, n)
-    who, trial = bernoulli_cells(rng, np.full(n, n_trials), held / np.maximum(rest, 1))
-    hit = _by_weight(query, light, who, rng)
-    # a light hit holds unless the heavy document was drawn instead
-    instead = rng.random(len(who)) * pool.total >= rest[who]
     heavy_score = np.zeros(n)
     heavy_score[query[heavy]] = score[heavy]
-    total = segment_sums(np.where(instead, heavy_score[who], score[hit]), trial, n_trials)
-    if not heavy.size:
-        return total
-    # all other tosses for heavy documents, by chance and score
+    # all other tosses are for heavy documents, and counted by chance and score
     (weights, values), kind = unique_rows(weight[heavy], _numbered(score[heavy]))
     kind_of = np.full(n, len(weights))
     kind_of[query[heavy]] = kind
-    tossed = np.bincount(kind_of[who] * n_trials + trial, minlength=(len(weights) + 1) * n_trials)
+    tossed = np.zeros((len(weights) + 1) * n_trials, dtype=np.int64)
+    total, size, chance = np.zeros(n_trials), np.full(n, n_trials), held / np.maximum(rest, 1)
+    for some in line_groups(size, chance):
+        line, trial = bernoulli_cells(rng, size[some], chance[some])
+        who = some[line]
+        hit = _by_weight(query, light, who, rng)
+        # a light hit holds unless the heavy document was drawn instead
+        instead = rng.random(len(who)) * pool.total >= rest[who]
+        total += segment_sums(np.where(instead, heavy_score[who], score[hit]), trial, n_trials)
+        tossed += np.bincount(kind_of[who] * n_trials + trial, minlength=len(tossed))
     left = np.bincount(kind)[:, None] - tossed.reshape(-1, n_trials)[:-1]
     hits = rng.binomial(left, (weights / pool.total)[:, None])
     return total + np.unique(score[heavy])[values] @ hits

@@ -7,7 +7,7 @@ import numpy as np
 from falsify_adapters.coded import segment_sums
 from falsify_adapters.frames import FloatArray
 from falsify_adapters.nulls.cross import CrossMatrix
-from falsify_adapters.nulls.draws import NullDraws, bernoulli_cells, generator
+from falsify_adapters.nulls.draws import NullDraws, bernoulli_cells, generator, line_groups
 
 
 def uniform_gold(cross: CrossMatrix, n_trials: int, seed: int) -> NullDraws:
@@ -40,7 +40,11 @@ def uniform_gold(cross: CrossMatrix, n_trials: int, seed: int) -> NullDraws:
 def _trial_means(cross: CrossMatrix, n_trials: int, rng: np.random.Generator) -> FloatArray:
     """Draw a gold set for each query and trial; only those that score are ever placed."""
     matrix, (n, n_sets) = cross.matrix, cross.matrix.shape
-    scoring = np.diff(matrix.indptr)
-    query, trial = bernoulli_cells(rng, np.full(n, n_trials), scoring / n_sets)
-    drawn = matrix.indptr[query] + rng.integers(0, scoring[query])
-    return segment_sums(matrix.data[drawn], trial, n_trials) / n
+    scoring, size = np.diff(matrix.indptr), np.full(n, n_trials)
+    total = np.zeros(n_trials)
+    for some in line_groups(size, scoring / n_sets):
+        line, trial = bernoulli_cells(rng, size[some], scoring[some] / n_sets)
+        query = some[line]
+        drawn = matrix.indptr[query] + rng.integers(0, scoring[query])
+        total += segment_sums(matrix.data[drawn], trial, n_trials)
+    return total / n

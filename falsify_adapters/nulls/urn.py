@@ -3,7 +3,9 @@
 Most draws fall on documents that the query's ranking does not hold and change nothing. So only
 the draws that fall on the ranking's own documents are placed (a coin toss for each draw), and the
 others are filled in where they matter: when a draw comes so late that repeats before it decide
-whether it still counts. This is the same distribution at a cost that grows with the hits.
+whether it still counts. This is the same distribution at a cost that grows with the hits. Where
+so many draws are repeats that there are fewer documents than draws (one document may have nearly
+all the weight), each document gets a time of arrival instead.
 """
 
 from __future__ import annotations
@@ -59,27 +61,43 @@ class Urn:
         case, entry : ndarray, shape (n_hits,)
             Ascending. The case is ``query * n_trials + trial``.
         """
-        everything = self.coded.gold_count[queries] >= len(self.pool.weight)
-        case, draw, entry = self._draws(queries[~everything], n_trials, rng)
-        counted = self._counted(case, draw, entry, n_trials, rng)
-        case, entry = case[counted], entry[counted]
-        start = self.coded.entry_start()
-        for query in queries[everything].tolist():
-            own = np.arange(start[query], start[query + 1])
-            trials = np.arange(query * n_trials, (query + 1) * n_trials)
-            case = np.r_[case, np.repeat(trials, len(own))]
-            entry = np.r_[entry, np.tile(own, n_trials)]
         n_entries = len(self.coded.entry_doc)
-        return np.divmod(np.sort(case * n_entries + entry), n_entries)
+        long = self.by_arrival[queries]
+        case, draw, entry = self._draws(queries[~long], n_trials, rng)
+        counted = self._counted(case, draw, entry, n_trials, rng)
+        found = [case[counted] * n_entries + entry[counted]]
+        found += [self._first_arrivals(query, n_trials, rng) for query in queries[long].tolist()]
+        return np.divmod(np.sort(np.concatenate(found)), n_entries)
+
+    @cached_property
+    def by_arrival(self) -> BoolArray:
+        """Whether a query needs so many draws that a time for each document costs less."""
+        return self.last_draw >= len(self.pool.weight)
+
+    def _first_arrivals(self, query: int, n_trials: int, rng: np.random.Generator) -> IntArray:
+        """Draw gold sets of a query as :mod:`falsify_adapters.nulls.pool` says: the first to come.
+
+        Returns the hits as ``case * n_entries + entry``.
+        """
+        coded, weight = self.coded, self.pool.weight
+        low, high = coded.entry_start()[query : query + 2].tolist()
+        last = int(coded.gold_count[query]) - 1
+        n_entries, step, found = len(coded.entry_doc), max(1, FILLED_CELLS // len(weight)), []
+        for trial in range(0, n_trials, step):
+            rows = min(step, n_trials - trial)
+            time = rng.standard_exponential((rows, len(weight))) / weight
+            own = time[:, coded.entry_doc[low:high]]
+            row, entry = np.nonzero(own <= np.partition(time, last, axis=1)[:, last : last + 1])
+            found.append((query * n_trials + trial + row) * n_entries + low + entry)
+        return np.concatenate(found)
 
     @cached_property
     def last_draw(self) -> IntArray:
         """Draws after which each query's gold set is complete, but for rare cases.
 
         Mean plus four standard deviations (and three) of the number of draws until m documents
-        are distinct (classical occupancy). Of a pool of many documents about one case in ten
-        thousand needs more, of a skewed pool of a dozen up to three in a thousand; their gold sets
-        then lack their last document, which moves a mean by far less than the trials' standard
+        are distinct (classical occupancy). About one case in ten thousand needs more; its gold set
+        then lacks its last document, which moves a mean by far less than the trials' standard
         error.
         """
         draws, margin = self._completion
