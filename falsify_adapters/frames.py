@@ -76,8 +76,8 @@ def as_run(data: Any, *, name: str = "run") -> pd.DataFrame:
     query_ids, doc_ids, values, all_queries = _columns(data, RUN_COLUMNS, name)
     if len(query_ids) == 0:
         raise InputError(f"{name} is empty", hint="a run needs at least one retrieved document")
-    queries, query_code = _factorized(query_ids)
-    docs, doc_code = _factorized(doc_ids)
+    queries, query_code = _factorized(query_ids, "query_id", name)
+    docs, doc_code = _factorized(doc_ids, "doc_id", name)
     score = _numbers(values, "score", name, query_ids, doc_ids)
     return run_from_codes([*queries, *all_queries], query_code, docs, doc_code, score, name=name)
 
@@ -445,14 +445,23 @@ def _id_codes(
     values: Sequence[Any], column: str, name: str, extra: Sequence[Any] = ()
 ) -> tuple[list[str], IntArray]:
     """Return the sorted distinct ids and each row's position among them."""
-    distinct, code = _factorized(values)
+    distinct, code = _factorized(values, column, name)
     # `extra` holds every id that stands in a row, so that more of them are others
     others = extra if len(extra) > len(distinct) else ()
     return _sorted_ids([*distinct, *others], code, column, name)
 
 
-def _factorized(values: Sequence[Any]) -> tuple[Sequence[Any], IntArray]:
-    """Return the distinct values, and each row's position among them."""
+def _factorized(values: Sequence[Any], column: str, name: str) -> tuple[Sequence[Any], IntArray]:
+    """Return the distinct ids, and each row's position among them."""
+    try:
+        return _distinct(values)
+    except TypeError:  # a list, or an object of JSON
+        for value in values:
+            _id_text(value, column, name)
+        raise
+
+
+def _distinct(values: Sequence[Any]) -> tuple[Sequence[Any], IntArray]:
     if not isinstance(values, pd.Series):
         code, distinct = pd.factorize(np.fromiter(values, dtype=object), use_na_sentinel=False)
         return cast(Sequence[Any], distinct), code.astype(np.int64)
@@ -515,7 +524,7 @@ def _id_text(value: Any, column: str, name: str) -> str:
         return str(int(value))
     raise InputError(
         f"{name}: {column} is not text",
-        found=f"{value!r} ({type(value).__name__})",
+        found=f"{value!r:.80} ({type(value).__name__})",
         hint="read ids as text: a number may have lost zeros or digits already",
     )
 

@@ -152,6 +152,8 @@ def frame(**columns: Any) -> pd.DataFrame:
         ({"q": {1.5: 1.0}}, "doc_id is not text"),
         ({"q": {float("nan"): 1.0}}, "doc_id is not text"),
         ({True: {"d": 1.0}}, "query_id is not text"),
+        ([ir_measures.ScoredDoc(["q"], "d", 1.0)], r"query_id is not text; found: \['q'\] \(list"),
+        (frame(doc_id=["d", {"d": 1}], score=[1.0, 2.0]), "doc_id is not text; found: .*dict"),
         ({"q": {"a\0b": 1.0}}, "NUL"),
         ({"q": {"\ud800": 1.0}}, "lone surrogate"),
         (

@@ -32,6 +32,14 @@ def planned(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_a_plan_takes_no_option_that_it_would_not_fix() -> None:
+    from falsify_adapters.cli.plan import main
+    from falsify_adapters.plan import SETTINGS
+
+    written = {"measures", "min_rel", *SETTINGS}
+    assert {parameter.name for parameter in main.params} == written | {"qrels", "out"}
+
+
 def graded(folder: Path, *more: Any) -> dict[str, Any]:
     return report(
         "ir",

@@ -59,6 +59,16 @@ def test_inputs_are_found_by_content_under_other_names(made: Path) -> None:
     assert verify(made).exit_code == 0
 
 
+def test_a_report_in_which_all_was_refused_is_not_verified(made: Path) -> None:
+    path = made.parent / "report.json"
+    (made / "bad.trec").write_text("garbage\n")
+    result = call("ir", made / "gold.trec", made / "bad.trec", "-q", "--json", path)
+    assert (result.exit_code, json.loads(path.read_text())["reports"]) == (2, [])
+    result = verify(made)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "report.json has no result to verify" in result.stderr
+
+
 @pytest.mark.parametrize("name", ["gold.trec", "a/mine.trec", "out.txt"])
 def test_a_changed_input_is_refused_by_name(made: Path, name: str) -> None:
     path = made / name

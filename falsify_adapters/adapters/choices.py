@@ -185,7 +185,6 @@ def _evaluation(
         raise UsageError(
             f"{records.label}: a question's choices are its corpus", hint="give no corpus size"
         )
-    joining = {key: value for key, value in joining.items() if key not in given}
     joining.pop("corpus_size", None)
     _check_accuracy(questions, score, records.label)
     sizes = {one.query_id: len(one.scores) for one in questions}

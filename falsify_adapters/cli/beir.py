@@ -19,8 +19,8 @@ from falsify_adapters.cli.options import (
     looking_options,
     many_options,
     option,
-    plan_option,
     reading_options,
+    run_options,
     writing_options,
 )
 from falsify_adapters.cli.reading import joined
@@ -79,7 +79,7 @@ PLACEHOLDER = "{dataset}"
 @grading_options
 @looking_options
 @many_options
-@plan_option
+@run_options
 @writing_options
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:

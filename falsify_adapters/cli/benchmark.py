@@ -62,8 +62,8 @@ def corpus_size_of(place: str) -> int | None:
     return Benchmark.of(place).corpus_size() if place.startswith(PREFIX) else None
 
 
-def as_named(_context: click.Context, _argument: click.Parameter, place: str) -> str:
+def as_named(_context: click.Context, _argument: click.Parameter, place: str | None) -> str | None:
     """Put ``irds:`` before the bare id of a data set; a file of that name comes first."""
     from falsify_adapters.adapters.ir_datasets import as_collection_name
 
-    return as_collection_name(place)
+    return None if place is None else as_collection_name(place)

@@ -20,8 +20,8 @@ from falsify_adapters.cli.options import (
     looking_options,
     many_options,
     option,
-    plan_option,
     reading_options,
+    run_options,
     was_chosen,
     writing_options,
 )
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
 @grading_options
 @looking_options
 @many_options
-@plan_option
+@run_options
 @writing_options
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:

@@ -18,7 +18,7 @@ from falsify_adapters.cli.options import (
     gate_options,
     measure_options,
     option,
-    plan_option,
+    run_options,
     writing_options,
 )
 from falsify_adapters.errors import InputError, UsageError
@@ -60,7 +60,7 @@ NAMED = 2
 @option(READING, "--scheduler", hidden=True)
 @measure_options([], "each task's main score")
 @gate_options
-@plan_option
+@run_options
 @option(WRITING, "--parquet", "parquet_to", metavar="FILE", help="As --csv, typed.")
 @writing_options
 @click.pass_context

@@ -151,12 +151,6 @@ def gate_options(function: Decorated) -> Decorated:
             is_flag=True,
             help="Also ask for tau above the ceiling.",
         ),
-        option(
-            GRADING,
-            "--curve",
-            is_flag=True,
-            help="Also grade subsamples of the queries.",
-        ),
     )(function)
 
 
@@ -208,15 +202,18 @@ def many_options(function: Decorated) -> Decorated:
     )(function)
 
 
-def plan_option(function: Decorated) -> Decorated:
-    """Declare the plan that a report says whether it kept to."""
-    return option(
-        GRADING,
-        "--plan",
-        metavar="FILE",
-        is_eager=True,
-        callback=_read_plan,
-        help="Settings fixed beforehand; says if kept to.",
+def run_options(function: Decorated) -> Decorated:
+    """Declare what of the gate only makes sense where there is something to grade."""
+    return _stack(
+        option(GRADING, "--curve", is_flag=True, help="Also grade subsamples of the queries."),
+        option(
+            GRADING,
+            "--plan",
+            metavar="FILE",
+            is_eager=True,
+            callback=_read_plan,
+            help="Settings fixed beforehand; says if kept to.",
+        ),
     )(function)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from falsify_adapters.cli.benchmark import Benchmark, as_named
 from falsify_adapters.cli.command import Command
 from falsify_adapters.cli.options import chosen_measures, gate_config, grading_options, option
 
@@ -16,7 +17,7 @@ from falsify_adapters.cli.options import chosen_measures, gate_config, grading_o
     cls=Command,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.argument("qrels", required=False, metavar="[QRELS]")
+@click.argument("qrels", required=False, metavar="[QRELS]", callback=as_named)
 @option("Output", "--out", default="plan.toml", metavar="FILE", help="The plan [plan.toml].")
 @grading_options
 @click.pass_context
@@ -40,9 +41,8 @@ def main(context: click.Context, /, **options: Any) -> None:
 def _text(options: Mapping[str, Any]) -> str:
     from falsify_adapters.plan import plan_text
     from falsify_adapters.provenance import frame_sha256
-    from falsify_adapters.readers import read_qrels
 
     measures = [str(measure) for measure in chosen_measures(options)]
     qrels = options["qrels"]
-    sha256 = None if qrels is None else frame_sha256(read_qrels(qrels).frame)
+    sha256 = None if qrels is None else frame_sha256(Benchmark.of(qrels).judged.frame)
     return plan_text(measures, gate_config(options), sha256)

@@ -117,7 +117,7 @@ def _measures_depth(options: Mapping[str, Any]) -> int | None:
 
     None where all documents count: for a measure without cutoff, or to estimate the corpus size.
     """
-    if options["corpus_size"] is None and "dataset" not in options:
+    if options["corpus_size"] is None:
         return None
     from falsify_adapters.cli.options import chosen_measures
     from falsify_adapters.measures import measure_depth

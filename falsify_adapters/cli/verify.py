@@ -60,6 +60,10 @@ def main(context: click.Context, /, report: str, data: str | None) -> None:
     from falsify_adapters.report.differences import Comparison
 
     was = read_report(report)
+    if not was["reports"]:
+        raise InputError(
+            f"{Path(report).name} has no result to verify", hint="all of its inputs were refused"
+        )
     with tempfile.TemporaryDirectory(prefix="falsify-verify-") as stage:
         now = _again(was, data, Path(stage).resolve())
     _refuse_changed(was, now)

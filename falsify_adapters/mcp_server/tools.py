@@ -243,6 +243,9 @@ _EXPLANATION = {
                     **dict.fromkeys(
                         ("system", "benchmark", "measure", "verdict", "reason"), _MAYBE
                     ),
+                    "role": _described(
+                        'Of the system; "run" has been graded, others do not count.'
+                    ),
                     "kind": _described('"gate" has all that follows, others only what is above.'),
                     "meaning": _described("The verdict in one sentence.", type="string"),
                     **dict.fromkeys(("score", "tau"), _NUMBER),
@@ -251,7 +254,7 @@ _EXPLANATION = {
                     "remarks": {"type": "array", "items": _TEXT},
                     "warnings": {"type": "array", "items": _WARNING},
                 },
-                "required": ["kind", "verdict", "reason"],
+                "required": ["kind", "role", "verdict", "reason"],
             },
         },
         "refused": _described(

@@ -33,7 +33,7 @@ from falsify_adapters.report.jsonfile import to_json
 from falsify_adapters.report.markdown import escape, to_markdown
 from falsify_adapters.report.outcome import SCHEMA, Outcome
 from falsify_adapters.report.terminal import remarks, to_terminal
-from falsify_adapters.report.text import sentence
+from falsify_adapters.report.text import printable, sentence
 from falsify_adapters.results import GateConfig, GateReport
 
 Answer = tuple[str, Any]
@@ -237,7 +237,7 @@ def _report(given: Any, files: Files) -> dict[str, Any]:
         )
     if not all(isinstance(given.get(name), list) for name in ("reports", "errors")):
         raise InputError("the report lacks its lists of reports and errors")
-    _validate(given["errors"], REPORT_SCHEMA["properties"]["errors"], "its errors")
+    _validate(given["errors"], REPORT_SCHEMA["properties"]["errors"], "its list of errors")
     return given
 
 
@@ -264,6 +264,7 @@ def _validate(instance: Any, schema: Mapping[str, Any], name: str) -> None:
 def _gate_words(report: GateReport) -> dict[str, Any]:
     return _plain_names(report) | {
         "kind": "gate",
+        "role": report.role,
         "verdict": report.verdict,
         "meaning": LEADS[report.verdict],
         "reason": sentence(report.reason),
@@ -291,7 +292,7 @@ def _plain_names(report: Any) -> dict[str, Any]:
 
 
 def _other_words(one: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("kind", "system", "benchmark", "measure", "verdict", "reason")
+    names = ("kind", "role", "system", "benchmark", "measure", "verdict", "reason")
     return {name: one.get(name) for name in names}
 
 
@@ -299,9 +300,9 @@ def _about(one: Mapping[str, Any]) -> str:
     """Return one line about a report that has no table here."""
     names = ("system", "model", "candidate", "benchmark", "measure")
     head = ", ".join(str(one[name]) for name in names if one.get(name))
-    reason = one.get("reason")
-    parts = (one.get("verdict"), sentence(reason) if reason else None)
-    return f"{one['kind']} {head}: {'. '.join(str(part) for part in parts if part)}".strip(": ")
+    # no capital: a reason may begin with the name of a system
+    said = ". ".join(printable(str(one[name])) for name in ("verdict", "reason") if one.get(name))
+    return f"{one['kind']} {printable(head)}: {said}".strip(": ")
 
 
 def _of_error(error: Mapping[str, Any]) -> str:

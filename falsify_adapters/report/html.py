@@ -274,10 +274,11 @@ def _heading(outcome: Outcome) -> dict[str, Any]:
     if not runs and scores:
         below = "Each by itself, without the rankings behind it."
         return {"report": None, "lead": "What reported scores prove", "below": below}
+    n_groups = len(by_benchmark(reports))
     below = (
-        f"{len(runs)} graded {'run' if len(runs) == 1 else 'runs'} on"
-        f" {len(by_benchmark(reports))} benchmarks or measures: would something that knows nothing"
-        " of the queries score as much?"
+        f"{counted(len(runs), 'graded run')} on {n_groups}"
+        f" {plural(n_groups, 'benchmark or measure', 'benchmarks or measures')}: would something"
+        " that knows nothing of the queries score as much?"
     )
     return {"report": None, "lead": _tally([run.verdict for run in runs]), "below": below}
 

@@ -135,6 +135,17 @@ def test_reports_can_be_verified(registered: str, tmp_path: Path) -> None:
     assert (again.exit_code, "changed since the report: qrels" in again.stderr) == (2, True)
 
 
+def test_a_plan_is_made_for_the_id_as_for_the_file(registered: str, tmp_path: Path) -> None:
+    run, plan = write_run(tmp_path / "mine.trec", N), tmp_path / "plan.toml"
+    by_file = call("plan", tmp_path / "qrels.trec", "--out", plan).stdout
+    by_id = call("plan", registered, "--out", plan)
+    assert (by_id.exit_code, by_id.stdout) == (0, by_file)
+    assert "qrels_sha256" in by_file
+    made = call("ir", registered, run, "--plan", plan, "--json", tmp_path / "report.json", "-q")
+    assert made.exit_code == 0, made.stderr
+    assert json.loads((tmp_path / "report.json").read_text())["plan"]["kept"]
+
+
 def test_what_cannot_be_downloaded_is_a_refusal() -> None:
     import ir_datasets
     from ir_datasets.util import Download, RequestsDownload

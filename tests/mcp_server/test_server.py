@@ -225,14 +225,19 @@ def test_a_file_with_every_kind_of_report_is_explained(folder: Path) -> None:
     document = report(
         *("ir", folder / "qrels.trec", folder / "runs" / "good.trec", folder / "nowhere.trec"),
         *("--baseline", folder / "runs" / "base.trec", "--by-grade", "--n-boot", "160"),
-        *("--alt-qrels", folder / "qrels.trec", "--n-trials", "160"),
+        *("--alt-qrels", folder / "qrels.trec", "--n-trials", "160", "--controls"),
     )
     (folder / "report.json").write_text(json.dumps(document))
     kinds = {one["kind"] for one in document["reports"]}
     assert kinds == {"gate", "comparison", "grades", "judgements"}
     text, data = here("explain_report", folder, report="report.json")
     Draft202012Validator(OUTPUTS["explain_report"]).validate(data)
-    assert {one["kind"] for one in data["reports"]} == kinds
+    found = document["reports"][: Limits.reports]
+    for name in ("kind", "role", "system"):
+        assert [one[name] for one in data["reports"]] == [one.get(name) for one in found]
+    assert {one["kind"] for one in found} == kinds
+    (comparison,) = (one for one in found if one["kind"] == "comparison")
+    assert comparison["reason"] in text  # a system keeps its name: no capital
     (refused,) = data["refused"]
     assert "does not exist" in refused
     assert refused in text
@@ -272,7 +277,7 @@ def test_a_long_report_is_cut_and_says_so() -> None:
         ([1], "this is no report"),
         (
             {"schema": SCHEMA, "reports": [], "errors": [{"input": 1}]},
-            "its errors does not fit",
+            "its list of errors does not fit",
         ),
     ],
 )
@@ -304,6 +309,8 @@ def test_a_report_with_an_unknown_warning_is_refused() -> None:
         ({"run": {"q001": {"": 1}}}, "empty doc_id"),
         ({"run": {"other": {"d1": 1}}}, "no query"),
         ({"run": [{"query_id": 0.5, "doc_id": "d1", "score": 1}]}, "query_id is not text"),
+        ({"run": [{"query_id": ["q"], "doc_id": "d1", "score": 1}]}, "query_id is not text"),
+        ({"qrels": [{"query_id": "q", "doc_id": {}, "relevance": 1}]}, "doc_id is not text"),
         ({"run": 7}, "run has a form that is not understood"),
         ({"qrels": {"q001": {"d1": 0}}}, "no query has a relevant document"),
         ({"qrels": {"q001": {"d1": 0.5}}}, "not a whole number"),

@@ -142,6 +142,9 @@ def test_several_benchmarks_get_a_matrix_with_gaps() -> None:
     ]
     page = Page(to_html(Outcome(reports)))
     assert "2 of 3 runs pass, 1 fails" in page.text
+    assert "3 graded runs on 2 benchmarks or measures: would" in page.text
+    one = Page(to_html(Outcome(reports[:2])))
+    assert "2 graded runs on 1 benchmark or measure: would" in one.text
     assert "not graded" in page.text
     small = [svg for svg in page.all("svg") if "small" in svg["class"]]
     assert len(small) == 3
