@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,24 @@ def test_the_names_in_a_settings_file_are_the_options_names() -> None:
 def test_systems_are_named_apart() -> None:
     paths = ["x/a/run.trec.gz", "x/b/run.trec", "other.json", "BM25.v2", "-"]
     assert list(system_names(paths).values()) == ["a/run", "b/run", "other", "BM25.v2", "stdin"]
-    assert list(system_names(["x/run.trec", "x/run.json"]).values()) == ["x/run", "x/run"]
+    # only the ending tells them apart; one file under two names is one system
+    paths = ["/x/run.trec", "/x/run.json.gz", "/y/run.trec", "/run.trec", "/x/./run.trec"]
+    names = ["x/run.trec", "x/run.json.gz", "y/run", "run", "x/run.trec"]
+    assert list(system_names(paths).values()) == names
+
+
+def test_runs_that_differ_in_their_ending_alone_are_two_systems_and_show_no_path(
+    tmp_path: Path,
+) -> None:
+    qrels = write_qrels(tmp_path / "gold.trec", 40)
+    run = write_run(tmp_path / "mine.trec", 40)
+    other = write_run(tmp_path / "mine.run", 40, "blind")
+    made = report("ir", qrels, run, other, "--corpus-size", "99")
+    assert [one["system"] for one in made["reports"]] == ["mine.trec", "mine.run"]
+    assert made["call"]["options"]["runs"] == ["mine.trec", "mine.run"]
+    assert str(tmp_path) not in json.dumps(made)
+    (tmp_path / "report.json").write_text(json.dumps(made))
+    assert call("verify", tmp_path / "report.json", "--data", tmp_path).exit_code == 0
 
 
 @pytest.mark.parametrize("config", sorted((ROOT / "configs").glob("*.toml")), ids=lambda p: p.name)
