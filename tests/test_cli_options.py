@@ -188,6 +188,18 @@ def test_systems_are_named_apart() -> None:
     assert list(system_names(paths).values()) == names
 
 
+def test_a_run_that_is_named_twice_is_graded_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_qrels(tmp_path / "gold.trec", 40)
+    write_run(tmp_path / "runs" / "mine.trec", 40)
+    runs = ["runs/mine.trec", "./runs/mine.trec", "runs/", "./runs/*.trec"]
+    made = report("ir", "gold.trec", *runs, "--corpus-size", "99")
+    assert [one["system"] for one in made["reports"]] == ["mine"]
+    assert made["call"]["options"]["runs"] == ["mine.trec"]
+
+
 def test_runs_that_differ_in_their_ending_alone_are_two_systems_and_show_no_path(
     tmp_path: Path,
 ) -> None:
