@@ -13,7 +13,7 @@ from falsify_adapters.cli.grading import system_names
 from falsify_adapters.cli.ir import main as ir
 from falsify_adapters.cli.options import option_names
 from falsify_adapters.config import read_config
-from tests.cli_runs import ROOT, call, report, write_qrels, write_run
+from tests.cli_runs import ROOT, call, report, write_dataset, write_qrels, write_run
 
 
 @pytest.fixture
@@ -198,6 +198,9 @@ def test_a_run_that_is_named_twice_is_graded_once(
     made = report("ir", "gold.trec", *runs, "--corpus-size", "99")
     assert [one["system"] for one in made["reports"]] == ["mine"]
     assert made["call"]["options"]["runs"] == ["mine.trec"]
+    write_dataset(tmp_path / "data", 40)
+    made = report("beir", "-d", "data", "-r", runs[0], "-r", runs[1])
+    assert [one["system"] for one in made["reports"]] == ["mine"]
 
 
 def test_runs_that_differ_in_their_ending_alone_are_two_systems_and_show_no_path(

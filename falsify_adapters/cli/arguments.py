@@ -66,10 +66,21 @@ def expanded(paths: Sequence[str]) -> list[str]:
             found += _listed([one for one in fitting if Path(one).is_file()], f"no file is {path}")
         else:
             found.append(path)  # refused by name when it is read
-    once: dict[Path, str] = {}
-    for path in found:  # a.trec and ./a.trec are one run
-        once.setdefault(Path(path), path)
-    return list(once.values())
+    return once(found)
+
+
+def once(paths: Sequence[str]) -> list[str]:
+    """Leave away what was named before, however it is spelled.
+
+    Examples
+    --------
+    >>> once(["a.trec", "./a.trec", "b/a.trec"])
+    ['a.trec', 'b/a.trec']
+    """
+    found: dict[Path, str] = {}
+    for path in paths:
+        found.setdefault(Path(path), path)
+    return list(found.values())
 
 
 def _files_in(folder: Path) -> list[str]:
