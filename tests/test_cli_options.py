@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from falsify_adapters.cli.grading import system_names
 from falsify_adapters.cli.ir import main as ir
 from falsify_adapters.cli.options import option_names
 from falsify_adapters.config import read_config
-from tests.cli_runs import ROOT, call, report, write_qrels, write_run
+from tests.cli_runs import ROOT, call, report, write_dataset, write_qrels, write_run
 
 
 @pytest.fixture
@@ -181,7 +182,39 @@ def test_the_names_in_a_settings_file_are_the_options_names() -> None:
 def test_systems_are_named_apart() -> None:
     paths = ["x/a/run.trec.gz", "x/b/run.trec", "other.json", "BM25.v2", "-"]
     assert list(system_names(paths).values()) == ["a/run", "b/run", "other", "BM25.v2", "stdin"]
-    assert list(system_names(["x/run.trec", "x/run.json"]).values()) == ["x/run", "x/run"]
+    # only the ending tells them apart; one file under two names is one system
+    paths = ["/x/run.trec", "/x/run.json.gz", "/y/run.trec", "/run.trec", "/x/./run.trec"]
+    names = ["x/run.trec", "x/run.json.gz", "y/run", "run", "x/run.trec"]
+    assert list(system_names(paths).values()) == names
+
+
+def test_a_run_that_is_named_twice_is_graded_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_qrels(tmp_path / "gold.trec", 40)
+    write_run(tmp_path / "runs" / "mine.trec", 40)
+    runs = ["runs/mine.trec", "./runs/mine.trec", "runs/", "./runs/*.trec"]
+    made = report("ir", "gold.trec", *runs, "--corpus-size", "99")
+    assert [one["system"] for one in made["reports"]] == ["mine"]
+    assert made["call"]["options"]["runs"] == ["mine.trec"]
+    write_dataset(tmp_path / "data", 40)
+    made = report("beir", "-d", "data", "-r", runs[0], "-r", runs[1])
+    assert [one["system"] for one in made["reports"]] == ["mine"]
+
+
+def test_runs_that_differ_in_their_ending_alone_are_two_systems_and_show_no_path(
+    tmp_path: Path,
+) -> None:
+    qrels = write_qrels(tmp_path / "gold.trec", 40)
+    run = write_run(tmp_path / "mine.trec", 40)
+    other = write_run(tmp_path / "mine.run", 40, "blind")
+    made = report("ir", qrels, run, other, "--corpus-size", "99")
+    assert [one["system"] for one in made["reports"]] == ["mine.trec", "mine.run"]
+    assert made["call"]["options"]["runs"] == ["mine.trec", "mine.run"]
+    assert str(tmp_path) not in json.dumps(made)
+    (tmp_path / "report.json").write_text(json.dumps(made))
+    assert call("verify", tmp_path / "report.json", "--data", tmp_path).exit_code == 0
 
 
 @pytest.mark.parametrize("config", sorted((ROOT / "configs").glob("*.toml")), ids=lambda p: p.name)

@@ -175,26 +175,27 @@ def test_other_files_and_versions_on_a_worker_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a worker checks, in this process: it opens the same paths as everybody."""
-    from falsify_adapters.cli import units
+    from falsify_adapters.cli import jobs
+    from falsify_adapters.cli.units import Call
     from falsify_adapters.errors import InputError, UsageError
     from falsify_adapters.provenance import describe_environment
 
-    digest = units.file_sha256("qrels.trec")
+    digest = jobs.file_sha256("qrels.trec")
     place = str(tmp_path / "data" / "qrels.trec")
     known = {"files": {place: digest}, "environment": describe_environment()}
-    call_ = units.Call("ir", {"qrels": place}, frozenset(), **known)
-    units._refuse_other_machine(call_)
+    call_ = Call("ir", {"qrels": place}, frozenset(), **known)
+    jobs._refuse_other_machine(call_)
     Path("qrels.trec").write_text("q000 0 d000 1\n")
     with pytest.raises(InputError, match=r"does not find qrels\.trec.*other content"):
-        units._refuse_other_machine(call_)
+        jobs._refuse_other_machine(call_)
     Path("qrels.trec").unlink()
     with pytest.raises(InputError, match=r"no such file; hint: every worker reads the same paths"):
-        units._refuse_other_machine(call_)
+        jobs._refuse_other_machine(call_)
     monkeypatch.setattr(
         "falsify_adapters.provenance._version", lambda name: "0.1" if name == "numpy" else "1"
     )
     with pytest.raises(UsageError, match=r"other versions; found: .*numpy 0\.1 there"):
-        units._refuse_other_machine(call_)
+        jobs._refuse_other_machine(call_)
 
 
 @pytest.mark.parametrize("listener", ["nobody", "silent", "no workers"])

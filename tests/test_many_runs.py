@@ -167,10 +167,17 @@ def test_another_setting_never_gives_a_stale_number(setting: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "setting", [["--quiet"], ["--controls"], ["--baseline", "b.trec"], ["--plan", "plan.toml"]]
+    ("setting", "again"),
+    [
+        (["--quiet"], []),
+        (["--plan", "plan.toml"], []),
+        # the run is joined once more, for what is new
+        (["--controls"], ["a"]),
+        (["--baseline", "b.trec"], ["b", "a"]),
+    ],
 )
 def test_what_moves_no_number_of_a_run_grades_it_no_second_time(
-    graded: list[str], setting: list[str]
+    graded: list[str], setting: list[str], again: list[str]
 ) -> None:
     assert call("plan", "qrels.trec", "--out", "plan.toml", *QUICK[:4]).exit_code == 0
     arguments = ["qrels.trec", "./a.trec", *QUICK, "--no-playground", "--resume", "kept"]
@@ -179,6 +186,7 @@ def test_what_moves_no_number_of_a_run_grades_it_no_second_time(
     table = sorted(path.name for path in Path("kept").glob("*.parquet"))
     outputs(*arguments, *setting)
     assert sorted(path.name for path in Path("kept").glob("*.parquet")) == table
+    assert graded == again
 
 
 def test_files_may_move_to_another_folder(folder: Path, graded: list[str]) -> None:

@@ -48,7 +48,7 @@ def expanded(paths: Sequence[str]) -> list[str]:
     """Replace folders by the files in them, and patterns by the files that they fit.
 
     Of a folder those files are taken whose names end as runs' do (:data:`SUFFIXES`); hidden files
-    and folders in it are not.
+    and folders in it are not. What is named twice is taken once.
 
     Raises
     ------
@@ -66,7 +66,21 @@ def expanded(paths: Sequence[str]) -> list[str]:
             found += _listed([one for one in fitting if Path(one).is_file()], f"no file is {path}")
         else:
             found.append(path)  # refused by name when it is read
-    return list(dict.fromkeys(found))
+    return once(found)
+
+
+def once(paths: Sequence[str]) -> list[str]:
+    """Leave away what was named before, however it is spelled.
+
+    Examples
+    --------
+    >>> once(["a.trec", "./a.trec", "b/a.trec"])
+    ['a.trec', 'b/a.trec']
+    """
+    found: dict[Path, str] = {}
+    for path in paths:
+        found.setdefault(Path(path), path)
+    return list(found.values())
 
 
 def _files_in(folder: Path) -> list[str]:

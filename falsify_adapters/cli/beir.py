@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from falsify_adapters.cli.arguments import once
 from falsify_adapters.cli.command import EXIT_STATUS_HELP, Command
 from falsify_adapters.cli.dependence import Judged
 from falsify_adapters.cli.grading import Session, run_session, system_names
@@ -100,7 +101,7 @@ def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
     with flow.working():
         datasets = list(_open_datasets(session, options))
         baseline = [options["baseline"]] if options["baseline"] else []
-        runs = RunFiles(session, flow, options["runs"], datasets, beside=baseline)
+        runs = RunFiles(session, flow, once(options["runs"]), datasets, beside=baseline)
         olds = RunFiles(session, flow, baseline, datasets, beside=options["runs"], baseline=True)
         plans = []
         for dataset in datasets:

@@ -31,14 +31,11 @@ class Benchmark:
         The judgements.
     queries : callable
         Returns the queries, from the file that it is given or else from the data set.
-    corpus_size : callable
-        Returns the number of documents, or None if it is not known.
     """
 
     name: str
     judged: QrelsFile
     queries: Callable[[str | None], Queries]
-    corpus_size: Callable[[], int | None]
 
     @classmethod
     def of(cls, place: str) -> Benchmark:
@@ -46,7 +43,7 @@ class Benchmark:
         if not place.startswith(PREFIX):
             from falsify_adapters.readers import read_qrels
 
-            return cls(system_names([place])[place], read_qrels(place), queries_of, lambda: None)
+            return cls(system_names([place])[place], read_qrels(place), queries_of)
         from falsify_adapters.adapters.ir_datasets import open_collection
 
         collection = open_collection(place)
@@ -54,12 +51,16 @@ class Benchmark:
         def queries(path: str | None) -> Queries:
             return collection.queries if path is None else queries_of(path)
 
-        return cls(collection.name, collection.judged, queries, lambda: collection.corpus_size)
+        return cls(collection.name, collection.judged, queries)
 
 
 def corpus_size_of(place: str) -> int | None:
     """Return how many documents a data set of ir_datasets holds; None for a file, or if unknown."""
-    return Benchmark.of(place).corpus_size() if place.startswith(PREFIX) else None
+    if not place.startswith(PREFIX):
+        return None
+    from falsify_adapters.adapters.ir_datasets import open_collection
+
+    return open_collection(place).corpus_size
 
 
 def as_named(_context: click.Context, _argument: click.Parameter, place: str | None) -> str | None:

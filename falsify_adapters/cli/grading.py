@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -322,20 +323,25 @@ def _accepted() -> frozenset[str]:
 def system_names(paths: Iterable[str]) -> dict[str, str]:
     """Name the system behind each run file: the file's name, and as much of its folder as needed.
 
+    Endings of run files are left away, unless they are all that tells two files apart.
+
     Examples
     --------
     >>> system_names(["a/bm25.trec.gz", "b/bm25.trec", "b/k1=0.9"])
     {'a/bm25.trec.gz': 'a/bm25', 'b/bm25.trec': 'b/bm25', 'b/k1=0.9': 'k1=0.9'}
+    >>> system_names(["/a/bm25.trec", "/a/bm25.json"])
+    {'/a/bm25.trec': 'bm25.trec', '/a/bm25.json': 'bm25.json'}
     """
-    parts = {path: _parts(path) for path in paths}
+    whole = {path: _parts(path) for path in paths}
+    plain = {path: _without_endings(own) for path, own in whole.items()}
+    endings = Counter(map(_without_endings, set(whole.values())))
     names: dict[str, str] = {}
-    for path, own in parts.items():
+    for path, own in plain.items():
+        others = endings.keys() - {own}
         depth = 1
-        while depth < len(own) and any(
-            other[-depth:] == own[-depth:] for key, other in parts.items() if key != path
-        ):
+        while depth < len(own) and any(other[-depth:] == own[-depth:] for other in others):
             depth += 1
-        names[path] = "/".join(own[-depth:])
+        names[path] = "/".join((own if endings[own] == 1 else whole[path])[-depth:])
     return names
 
 
@@ -343,9 +349,17 @@ def _parts(path: str) -> tuple[str, ...]:
     if path == "-":
         return ("stdin",)
     pure = PurePath(path)
+    return tuple(part for part in pure.parts if part != pure.anchor)
+
+
+def _without_endings(parts: tuple[str, ...]) -> tuple[str, ...]:
+    if not parts:
+        return parts
+    *folders, name = parts
+    pure = PurePath(name)
     while pure.suffix in SUFFIXES and pure.stem:
         pure = pure.with_suffix("")
-    return pure.parts
+    return (*folders, pure.name)
 
 
 def _name(evaluation: Evaluation) -> str:

@@ -17,19 +17,16 @@ import click
 from falsify_adapters.cli.call import HASHES, SILENT
 from falsify_adapters.cli.command import complain
 from falsify_adapters.cli.grading import DOCUMENTS, Session
+from falsify_adapters.cli.jobs import Job, file_sha256, grade_job, is_file
 from falsify_adapters.cli.options import WRITING
 from falsify_adapters.cli.units import (
     FILES,
     Bench,
     Call,
-    Job,
     Place,
     Recorder,
     Unit,
     ask_queries,
-    file_sha256,
-    grade_job,
-    is_file,
     perform,
 )
 from falsify_adapters.errors import UsageError
