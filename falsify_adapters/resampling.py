@@ -235,7 +235,10 @@ def _resamples(n: int, drawn: int, n_boot: int, seed: int) -> Iterable[Counts]:
 @lru_cache(maxsize=1)
 def _kept_resamples(n: int, drawn: int, n_boot: int, seed: int) -> tuple[Counts, ...]:
     """Keep the last resamples: the companion, and the next system, are given the same ones."""
-    return tuple(_drawn_resamples(n, drawn, n_boot, seed))
+    kept = tuple(_drawn_resamples(n, drawn, n_boot, seed))
+    for counts in kept:
+        counts.flags.writeable = False
+    return kept
 
 
 def _drawn_resamples(n: int, drawn: int, n_boot: int, seed: int) -> Iterator[Counts]:

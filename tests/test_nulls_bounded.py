@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from falsify_adapters.nulls import NullDraws, popularity_gold, random_documents, uniform_gold
+from falsify_adapters import resampling
+from falsify_adapters.nulls import (
+    NullDraws,
+    permuted,
+    popularity_gold,
+    random_documents,
+    uniform_gold,
+)
 from tests import naive
 from tests.benchmarks_made import ALL, Benchmark, Prepared, ranking
 from tests.same_draws import assert_same_distribution
@@ -92,3 +99,15 @@ def test_the_seed_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     for null in NULLS.values():
         assert np.array_equal(null(p, 100, 1).trials, null(p, 100, 1).trials)
         assert not np.array_equal(null(p, 100, 1).trials, null(p, 100, 2).trials)
+
+
+def test_what_is_kept_for_the_next_system_cannot_be_changed() -> None:
+    coded = ALL["graded"]().prepared("nDCG@5").coded
+    kept = [
+        permuted._cached_sets(coded, 10, 0),
+        permuted._cached_permutations(coded.n_queries, 10, 0),
+        *resampling._kept_resamples(8, 8, 10, 0),
+    ]
+    for array in kept:
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 1

@@ -103,8 +103,9 @@ def _permuted_sets(
 @lru_cache(maxsize=1)
 def _cached_sets(coded: Coded, n_trials: int, seed: int) -> npt.NDArray[np.int32]:
     """Keep the last trials' sets: the companion asks for them again if its gold is the same."""
-    set_of = coded.set_of.astype(np.int32)
-    return set_of[_cached_permutations(coded.n_queries, n_trials, seed)]
+    sets = coded.set_of.astype(np.int32)[_cached_permutations(coded.n_queries, n_trials, seed)]
+    sets.flags.writeable = False
+    return sets
 
 
 @lru_cache(maxsize=2)
