@@ -8,9 +8,11 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from falsify_adapters.agreement import why_apart
+from falsify_adapters.agreement import check_documents, why_apart
 from falsify_adapters.errors import InputError
 from falsify_adapters.evaluation import Evaluation
+from falsify_adapters.frames import as_qrels, as_run
+from falsify_adapters.notes import Note
 
 PLAIN = ["document-ä-01", "document-ö-02", "document-Ü-03"]
 
@@ -131,3 +133,13 @@ def test_exclusions_are_left_out_and_counted() -> None:
     assert notes(found)["W-EXCLUDED"] == "1 of the 3 documents to leave out was in the run"
     with pytest.raises(InputError, match="lack the column doc_id"):
         create(run, {"q1": {"d": 1}}, exclude=exclude[["query_id"]])
+
+
+def test_a_document_that_nobody_judged_is_not_the_last_one_of_the_query_before() -> None:
+    # by number the pair (query 1, no document) would follow the last judged one of query 0
+    qrels = as_qrels({f"q{i}": {"a": 1, "z": 1} for i in range(4)})
+    run = as_run({"q0": {"a": 1.0}} | {f"q{i}": {"x": 2.0, "y": 1.0} for i in (1, 2, 3)})
+    notes: list[Note] = []
+    check_documents(run, qrels, notes)
+    assert [note.code for note in notes] == ["W-UNJUDGED"]
+    assert "(1 of 7 documents); 3 of 4 queries" in notes[0].message

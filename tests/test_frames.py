@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from falsify_adapters.errors import InputError
-from falsify_adapters.frames import as_qrels, as_run, drop_pairs, rank_in_query
+from falsify_adapters.frames import as_qrels, as_run, drop_pairs, rank_in_query, stable_order
 from falsify_adapters.notes import FalsifyWarning, Note
 
 RUN = {"q2": {"d1": 0.5, "d3": 0.5, "d2": 0.9}, "q10": {"d1": 1.0}}
@@ -226,3 +226,9 @@ def test_a_column_that_stands_twice_is_refused(column: str) -> None:
     frame = as_run({"q1": {"d1": 1.0, "d2": 0.5}})
     with pytest.raises(InputError, match=f"has the column {column} more than once"):
         as_run(pd.concat([frame, frame[[column]]], axis=1))
+
+
+@pytest.mark.parametrize("largest", [1, 2**20, 2**40, 2**58, 2**60, 2**62, 2**63 - 1])
+def test_numbers_of_any_size_are_ordered(largest: int) -> None:
+    key = np.array([largest, 0, largest, largest - 1, 1, 0, largest // 2])
+    assert stable_order(key).tolist() == np.argsort(key, kind="stable").tolist()

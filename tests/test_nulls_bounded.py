@@ -18,7 +18,7 @@ from falsify_adapters.nulls import (
     uniform_gold,
 )
 from tests import naive
-from tests.benchmarks_made import ALL, Benchmark, Prepared, ranking
+from tests.benchmarks_made import ALL, Benchmark, Prepared, made, ranking
 from tests.same_draws import assert_same_distribution
 
 Null = Callable[[Prepared, int, int], NullDraws]
@@ -111,3 +111,23 @@ def test_what_is_kept_for_the_next_system_cannot_be_changed() -> None:
     for array in kept:
         with pytest.raises(ValueError, match="read-only"):
             array[0, 0] = 1
+
+
+@pytest.mark.parametrize("alone", [0, 10**9])
+def test_late_draws_are_filled_in_by_weight(alone: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # queries filled in together, and one by one; the popular documents repeat often
+    p = made(9, n_queries=40, n_docs=150, sizes=(1, 3, 20), skew=1.2, depth=12).prepared("R@12")
+    monkeypatch.setattr("falsify_adapters.nulls.urn.ALONE_CELLS", alone)
+    coded, n_trials = p.coded, 4000
+    null = popularity_gold(p.cross, p.kernel, n_trials, 1)
+    rng = np.random.default_rng(2)
+    z = []
+    for query in np.flatnonzero(coded.gold_count == 20).tolist():
+        time = rng.standard_exponential((n_trials, coded.n_docs)) / coded.popularity
+        first = np.argsort(time, axis=1)[:, :20]
+        own = coded.entry_doc[coded.entry_query == query]
+        found = np.isin(first, own).sum(axis=1) / 20
+        error = found.std() * np.sqrt(2 / n_trials)
+        z.append((null.query_means[query] - found.mean()) / error)
+    assert np.abs(z).max() < 4.5
+    assert abs(np.sum(z)) < 4 * np.sqrt(len(z))

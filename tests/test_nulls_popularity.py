@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from falsify_adapters.nulls import Pool, permuted_gold, popularity_gold
+from falsify_adapters.gate.grading import grade
+from falsify_adapters.gate.tie_range import tie_extremes
+from falsify_adapters.measures import parse_measure
+from falsify_adapters.nulls import (
+    CrossMatrix,
+    Pool,
+    moved_popularity,
+    permuted_gold,
+    popularity_gold,
+)
+from falsify_adapters.results import GateConfig
 from tests import naive
 from tests.benchmarks_made import ALL, Benchmark, crowded, graded, made, ranking, single_skewed
 from tests.same_draws import assert_same_distribution
@@ -140,3 +151,56 @@ def test_drawn_gold_sets_are_complete(kind: str) -> None:
     trials = popularity_gold(p.cross, p.kernel, 5000, 1).trials
     assert trials.max() == pytest.approx(1)
     assert (trials < 1 - 1e-9).mean() < 0.002
+
+
+def turned_round(bench: Benchmark, queries: list[str]) -> Benchmark:
+    run = {query: ranking(list(bench.run[query])[::-1]) for query in queries}
+    return replace(bench, run={**bench.run, **run})
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "RR@5", "AP", "Success@3"])
+def test_another_order_moves_the_null_as_drawing_again_would(measure: str) -> None:
+    bench = made(5, n_queries=60, n_docs=30, sizes=(1, 1, 1, 2, 4), skew=1.5, depth=10)
+    some = [query for query in bench.queries if len(bench.qrels[query]) == 1]
+    some.append(next(query for query in bench.queries if len(bench.qrels[query]) == 2))
+    before, after = bench.prepared(measure), turned_round(bench, some).prepared(measure)
+    known = popularity_gold(before.cross, before.kernel, 300, 1)
+    moved = moved_popularity(after.cross, after.kernel, known, before.coded)
+    again = popularity_gold(after.cross, after.kernel, 5000, 2)
+    assert moved is not None
+    error = np.hypot(known.mean_error, again.mean_error)
+    assert abs(known.mean - again.mean) > 0.02 + 4 * error
+    assert abs(moved.mean - again.mean) < 4 * error
+    assert np.abs(moved.query_means - again.query_means).max() < 0.02 + 4 * np.sqrt(0.25 / 300)
+    trial_error = again.trials.std() / np.sqrt(300)
+    assert abs(moved.trials.mean() - again.trials.mean()) < 4 * trial_error
+    np.testing.assert_allclose(moved.influence, again.influence, atol=1e-12)
+
+
+@pytest.mark.parametrize("measure", ["nDCG@5", "RR@5", "Success@3"])
+def test_a_move_that_the_closed_form_cannot_tell_is_drawn_again(measure: str) -> None:
+    bench = made(5, n_queries=12, n_docs=30, sizes=(1, 2, 4), skew=1.5, depth=10)
+    turned = turned_round(bench, bench.queries)
+    before, after = bench.prepared(measure), turned.prepared(measure)
+    known = popularity_gold(before.cross, before.kernel, 5000, 1)
+    assert moved_popularity(after.cross, after.kernel, known, before.coded) is None
+
+
+def test_both_ends_of_tied_runs_have_the_null_of_their_own_order() -> None:
+    bench = made(5, n_queries=40, n_docs=30, sizes=(1, 2, 4), skew=1.5, depth=10)
+    tied = replace(
+        bench, run={query: dict.fromkeys(docs, 1.0) for query, docs in bench.run.items()}
+    )
+    evaluation, measure, config = (
+        tied.evaluation(),
+        parse_measure("RR@5"),
+        GateConfig(n_trials=5000),
+    )
+    extremes = tie_extremes(evaluation, measure, grade(evaluation, measure, config), config)
+    assert extremes is not None
+    for graded_so in (extremes.worst, extremes.best):
+        ours, cross = graded_so.draws["D"], CrossMatrix(graded_so.coded, graded_so.kernel)
+        again = popularity_gold(cross, graded_so.kernel, 5000, 2)
+        assert abs(ours.mean - again.mean) < 4 * np.hypot(ours.mean_error, again.mean_error)
+        c = graded_so.draws["C"]
+        np.testing.assert_allclose(c.influence, graded_so.own - c.query_means)

@@ -297,10 +297,17 @@ def _draw_nulls(
         else random_documents(coded, kernel, own, n_trials, seed),
         "D": frequent_sets(cross, n_trials, seed)
         if by_set
-        else moved_popularity(cross, kernel, like.draws["D"], like.coded)
-        if like and kernel.closed_form
-        else popularity_gold(cross, kernel, n_trials, seed),
+        else _popularity(cross, kernel, config, like),
     }
+
+
+def _popularity(
+    cross: CrossMatrix, kernel: Kernel, config: GateConfig, like: Graded | None
+) -> NullDraws:
+    moved = None
+    if like and kernel.closed_form:
+        moved = moved_popularity(cross, kernel, like.draws["D"], like.coded)
+    return moved or popularity_gold(cross, kernel, config.n_trials, config.seed)
 
 
 def _tau(draws: dict[str, NullDraws], config: GateConfig) -> float:
