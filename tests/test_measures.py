@@ -167,3 +167,12 @@ def test_a_measure_that_lacks_a_parameter_says_which(name: str, missing: str) ->
         parse_measure(name)
     assert "object at" not in str(refused.value)  # nothing that differs from run to run
     assert f"needs a value for {missing}" in str(refused.value)
+
+
+@pytest.mark.parametrize("names", [("RR@1", "nDCG@5"), ("P@3", "AP", "R@1"), ("nDCG", "nDCG@2")])
+def test_measures_asked_for_together_score_as_each_does_alone(names: tuple[str, ...]) -> None:
+    run = as_run({f"q{i}": {f"d{j}": float(9 - j) for j in range(9)} for i in range(9)})
+    qrels = as_qrels({f"q{i}": {f"d{i}": 2, f"d{8 - i}": 1} for i in range(9)})
+    measures = [parse_measure(name) for name in names]
+    for measure, scores in zip(measures, query_scores(run, qrels, *measures), strict=True):
+        np.testing.assert_array_equal(scores, query_scores(run, qrels, measure)[0])
