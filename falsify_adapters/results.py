@@ -104,6 +104,9 @@ class GateConfig:
                 raise UsageError(
                     f"{name} must be one of {', '.join(allowed)}", found=repr(getattr(self, name))
                 )
+        for name in ("companion", "require_ceiling"):
+            if not isinstance(getattr(self, name), bool):
+                raise UsageError(f"{name} must be True or False", found=repr(getattr(self, name)))
         self._check_counts()
 
     def _check_counts(self) -> None:

@@ -100,3 +100,33 @@ def test_earlier_reports_and_devices_are_written_to(files: list[str]) -> None:
     quiet = ["--csv", os.devnull, "--markdown", os.devnull]
     assert call("ir", *files, "--json", "out.json", *quiet).exit_code == 0
     assert json.loads(Path("out.json").read_text())["errors"] == []
+
+
+def test_what_lies_in_an_input_folder_is_never_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = write_dataset(tmp_path / "mine", 40)
+    before = contents()
+    for target in ("mine/corpus.jsonl", "mine/qrels/test.tsv"):
+        result = call("beir", "-d", "mine", *QUICK, "--csv", target)
+        assert (result.exit_code, contents()) == (2, before)
+        assert "would write over an input" in result.stderr
+    # an earlier report may be renewed there
+    for _ in range(2):
+        result = call("beir", "-d", "mine", *QUICK, "-q", "--json", "mine/report.json")
+        assert result.exit_code in (0, 1, 3)
+    assert (folder / "report.json").is_file()
+
+
+@pytest.mark.usefixtures("files")
+def test_a_plan_replaces_neither_its_qrels_nor_another_plan() -> None:
+    before = contents()
+    result = call("main", "plan", "qrels.trec", "--out", "qrels.trec")
+    assert (result.exit_code, contents()) == (2, before)
+    assert call("main", "plan", "qrels.trec", "--tau", "0.1").exit_code == 0
+    made = contents()
+    again = call("main", "plan", "qrels.trec", "--tau", "0.2")
+    assert (again.exit_code, contents()) == (2, made)
+    assert "is there already" in again.stderr
+    assert call("main", "plan", "qrels.trec", "--tau", "0.1").exit_code == 0

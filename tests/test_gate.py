@@ -609,3 +609,14 @@ def test_a_grade_that_no_document_has_is_refused_and_one_that_some_lack_is_noted
     (note,) = (note for note in found.warnings if note.code == "W-NO-RELEVANT")
     assert note.message.startswith("20 of 40 queries have no document of grade 2 or more (q0, q10")
     assert "W-NO-RELEVANT" not in {note.code for note in run_gate(evaluation, "P@1").warnings}
+
+
+def test_what_is_no_evaluation_is_refused() -> None:
+    for wrong in (None, ({}, {}), {"q": {"d": 1.0}}):
+        with pytest.raises(UsageError, match="run_gate takes an Evaluation"):
+            run_gate(wrong, "nDCG@10")  # type: ignore[arg-type]
+    evaluation = Evaluation.create({"q": {"d": 1.0}}, {"q": {"d": 1}}, corpus_size=9)
+    with pytest.raises(UsageError, match="run_gate takes a GateConfig"):
+        run_gate(evaluation, "nDCG@10", {"tau": 0.1})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="companion must be True or False"):
+        GateConfig(companion="no")  # type: ignore[arg-type]

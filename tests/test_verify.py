@@ -69,6 +69,19 @@ def test_a_report_in_which_all_was_refused_is_not_verified(made: Path) -> None:
     assert "report.json has no result to verify" in result.stderr
 
 
+def test_a_refused_run_cannot_be_hidden(made: Path) -> None:
+    path = made.parent / "report.json"
+    (made / "bad.trec").write_text("garbage\n")
+    runs = (made / "a" / "mine.trec", made / "bad.trec")
+    assert call("ir", made / "gold.trec", *runs, "-q", "--json", path).exit_code == 2
+    assert verify(made).exit_code == 0
+    report = json.loads(path.read_text())
+    path.write_text(json.dumps({**report, "errors": []}))
+    result = verify(made)
+    assert result.exit_code == 1
+    assert "refused inputs: was 0 entries, is 1 entry" in result.stdout
+
+
 @pytest.mark.parametrize("name", ["gold.trec", "a/mine.trec", "out.txt"])
 def test_a_changed_input_is_refused_by_name(made: Path, name: str) -> None:
     path = made / name

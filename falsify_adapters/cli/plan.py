@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
 from falsify_adapters.cli.benchmark import Benchmark, as_named
 from falsify_adapters.cli.command import Command
-from falsify_adapters.cli.options import chosen_measures, gate_config, grading_options, option
+from falsify_adapters.cli.options import (
+    WRITING,
+    chosen_measures,
+    gate_config,
+    grading_options,
+    option,
+)
+from falsify_adapters.cli.targets import check_targets
+from falsify_adapters.errors import UsageError
 
 
 @click.command(
@@ -18,7 +27,7 @@ from falsify_adapters.cli.options import chosen_measures, gate_config, grading_o
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.argument("qrels", required=False, metavar="[QRELS]", callback=as_named)
-@option("Output", "--out", default="plan.toml", metavar="FILE", help="The plan [plan.toml].")
+@option(WRITING, "--out", default="plan.toml", metavar="FILE", help="The plan [plan.toml].")
 @grading_options
 @click.pass_context
 def main(context: click.Context, /, **options: Any) -> None:
@@ -32,10 +41,22 @@ def main(context: click.Context, /, **options: Any) -> None:
     """
     from falsify_adapters.report.jsonfile import write_atomically
 
+    check_targets(context, {"--out": options["out"]})
     text = _text(options)
+    _refuse_another(options["out"], text)
     write_atomically(options["out"], text.encode())
     click.echo(text, nl=False)
     context.exit(0)
+
+
+def _refuse_another(place: str, text: str) -> None:
+    """Refuse to replace a plan: it is fixed beforehand, or it is none."""
+    file = Path(place)
+    if file.is_file() and file.read_bytes() != text.encode():
+        raise UsageError(
+            f"{file.name} is there already, with other content",
+            hint="remove it, or name another file with --out",
+        )
 
 
 def _text(options: Mapping[str, Any]) -> str:

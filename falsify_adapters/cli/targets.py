@@ -13,6 +13,9 @@ import click
 from falsify_adapters.cli.options import CONFIG_KEY, WRITING
 from falsify_adapters.errors import UsageError
 
+#: How a JSON report begins.
+REPORT = b'"schema": "falsify-adapters/report/'
+
 
 def check_targets(context: click.Context, targets: Mapping[str, str]) -> None:
     """Refuse what could be found out only after the grading, or would destroy an input.
@@ -27,7 +30,8 @@ def check_targets(context: click.Context, targets: Mapping[str, str]) -> None:
     Raises
     ------
     UsageError
-        If two options name one file, a file is also an input, or its folder does not exist.
+        If two options name one file, a file is also an input or may be one (it stands in an input
+        folder and is no report), or its folder does not exist.
     """
     for flag, target in targets.items():
         if not target:
@@ -36,9 +40,10 @@ def check_targets(context: click.Context, targets: Mapping[str, str]) -> None:
     for (flag, target), (other, place) in combinations(files.items(), 2):
         if _same(target, place):
             raise UsageError(f"{flag} and {other} name the same file", found=place)
-    inputs = list(_inputs(context))
+    inputs, folders = list(_inputs(context)), list(_input_folders(context))
     for flag, target in files.items():
-        if any(_same(target, place) for place in inputs):
+        inside = any(_lies_in(target, folder) for folder in folders) and not _is_report(target)
+        if inside or any(_same(target, place) for place in inputs):
             raise UsageError(
                 f"{flag} would write over an input", found=target, hint="name another file"
             )
@@ -60,14 +65,7 @@ def _inputs(context: click.Context) -> Iterator[str]:
     """Yield the plain files among the values of all options but those that name outputs."""
     from falsify_adapters.cli.arguments import expanded
 
-    values = [
-        context.meta.get(CONFIG_KEY),
-        *(
-            context.params.get(parameter.name or "")
-            for parameter in context.command.params
-            if getattr(parameter, "section", "") != WRITING
-        ),
-    ]
+    values = _input_values(context)
     datasets = context.params.get("datasets") or ()
     for text in _texts(values):
         yield from _files(text)
@@ -77,6 +75,36 @@ def _inputs(context: click.Context) -> Iterator[str]:
         # nothing there, or no run in it: refused where runs are read
         with suppress(UsageError):
             yield from expanded([text])
+
+
+def _input_values(context: click.Context) -> list[object]:
+    return [
+        context.meta.get(CONFIG_KEY),
+        *(
+            context.params.get(parameter.name or "")
+            for parameter in context.command.params
+            if getattr(parameter, "section", "") != WRITING
+        ),
+    ]
+
+
+def _input_folders(context: click.Context) -> Iterator[str]:
+    for text in _texts(_input_values(context)):
+        if os.path.isdir(text):  # noqa: PTH112  # Path raises for names that are too long
+            yield text
+
+
+def _lies_in(target: str, folder: str) -> bool:
+    """Say whether a file is there already, somewhere below a folder."""
+    return Path(target).is_file() and Path(folder).resolve() in Path(target).resolve().parents
+
+
+def _is_report(target: str) -> bool:
+    """Say whether a file is an earlier report, or of a kind that nothing reads."""
+    if Path(target).suffix in (".html", ".md", ".tex"):
+        return True
+    with Path(target).open("rb") as file:
+        return REPORT in file.read(len(REPORT) + 64)
 
 
 def _files(text: str) -> Iterator[str]:

@@ -376,6 +376,12 @@ def environment_differences(was: Mapping[str, Any], now: Mapping[str, Any]) -> l
     return [f"{n} was {a}, is {b}" for n, (a, b) in pairs.items() if a != b]
 
 
+def _named(document: Mapping[str, Any], key: str) -> list[Any]:
+    """Return the inputs that a report names as refused, or left out."""
+    entries = document.get(key) or []
+    return [entry.get("input") if isinstance(entry, dict) else entry for entry in entries]
+
+
 def _all_differences(
     comparison: Any, was: Mapping[str, Any], now: Mapping[str, Any]
 ) -> Iterator[Difference]:
@@ -384,6 +390,8 @@ def _all_differences(
         raise InputError(
             f"the report has {counted(n_was, 'result')}, computed again there are {n_now}"
         )
+    for key, title in (("errors", "refused inputs"), ("skipped", "inputs left out")):
+        yield from comparison.differences(_named(was, key), _named(now, key), title)
     for i, (one, other) in enumerate(zip(was["reports"], now["reports"], strict=True), 1):
         names = [str(one[key]) for key in ("system", "benchmark", "measure") if one.get(key)]
         place = f"report {i} ({', '.join(names)}):"

@@ -7,6 +7,7 @@ from dataclasses import asdict
 
 import pandas as pd
 
+from falsify_adapters.errors import UsageError
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.frames import is_among
 from falsify_adapters.gate.companion import strict_companion, strict_question
@@ -46,7 +47,8 @@ def run_gate(
     MeasureError
         If the gate cannot grade the measure.
     UsageError
-        If labels are to be permuted on an evaluation with strata.
+        If `evaluation` or `config` is something else, or labels are to be permuted on an
+        evaluation with strata.
 
     Examples
     --------
@@ -57,6 +59,7 @@ def run_gate(
     (1.0, 'PASS', 0.001487)
     """
     config = config or GateConfig()
+    _check_types(evaluation, config)
     parsed = parse_measure(measure)
     about_grades = check_grade(parsed, evaluation.qrels)
     main, strict = _grade_with_companion(evaluation, parsed, config)
@@ -122,6 +125,15 @@ def _grade_with_companion(
     else:
         main, graded = grade(evaluation, measure, config), grade(on_highest, strict, config)
     return main, (on_highest, strict, graded)
+
+
+def _check_types(evaluation: Evaluation, config: GateConfig) -> None:
+    for given, expected, what, how in (
+        (evaluation, Evaluation, "an Evaluation", "Evaluation.create(run, qrels, corpus_size=...)"),
+        (config, GateConfig, "a GateConfig", "GateConfig(tau=0.05)"),
+    ):
+        if not isinstance(given, expected):
+            raise UsageError(f"run_gate takes {what}", found=type(given).__name__, hint=how)
 
 
 def _power(main: Graded, config: GateConfig) -> Power:
