@@ -119,7 +119,7 @@ class Certificate:
 
         text = f"{self.system}, {self.benchmark or 'benchmark'}, {self.measure}: {self.score:.4f}"
         rows = [{"null": name, **asdict(bound)} for name, bound in self.bounds.items()]
-        table = pd.DataFrame(rows).to_html(index=False, border=0, float_format="{:.4f}".format)
+        table = pd.DataFrame(rows).to_html(index=False, border=0, float_format="{:z.4f}".format)
         head = f"<p>{html.escape(text)} → <b>{self.verdict}</b><br>{html.escape(self.reason)}</p>"
         return head + (table if rows else "")
 
@@ -269,7 +269,7 @@ class Certifier:
         random = bounds["C"]
         if not _clears(random.delta, tau) and not self.estimated:
             return "FAIL", (
-                f"random documents score {random.bound:.4f}: the difference {random.delta:.4f} is"
+                f"random documents score {random.bound:.4f}: the difference {random.delta:z.4f} is"
                 f" below tau = {tau:g}"
             )
         worst = max("ABD", key=lambda name: bounds[name].bound)

@@ -74,7 +74,7 @@ REMEDIES: dict[str, str] = {
     "W-CORPUS-ESTIMATED": "Say `--corpus-size`, or give the folder that holds the corpus.",
     "W-DEPTH": (
         "Nothing, if the measure looks no deeper. Read without a depth to check all rows for"
-        " repeats."
+        " repeats. `--top-k` K reads K + 1: the query's own document may have to go."
     ),
     "W-DUPLICATE-JUDGEMENTS": (
         "Remove the repeated rows. Two different grades for one document are refused."

@@ -410,7 +410,7 @@ class GateReport:
     def _repr_html_(self) -> str:
         columns = ["null", "mean", "delta", "low", "high", "p_value", "verdict"]
         table = self.to_frame()[columns].to_html(
-            index=False, border=0, float_format="{:.4f}".format
+            index=False, border=0, float_format="{:z.4f}".format
         )
         title = f"{self.system} · {self.benchmark or 'benchmark'} · {self.measure}"
         head = f"{_escape(title)}: {self.score:.4f} → <b>{self.verdict}</b>"

@@ -154,7 +154,7 @@ class Comparison:
         return frame
 
     def _repr_html_(self) -> str:
-        table: str = self.to_frame().to_html(index=False, border=0, float_format="{:.4f}".format)
+        table: str = self.to_frame().to_html(index=False, border=0, float_format="{:z.4f}".format)
         return table
 
 
@@ -462,7 +462,7 @@ _EXPLAINED = {
 
 
 def _bracket(one: Beyond) -> str:
-    return "" if math.isnan(one.low) else f" [{one.low:.4f}, {one.high:.4f}]"
+    return "" if math.isnan(one.low) else f" [{one.low:z.4f}, {one.high:z.4f}]"
 
 
 def _beyond_all(nulls: Mapping[str, Beyond]) -> bool | None:

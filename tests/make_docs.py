@@ -23,7 +23,8 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 HEAD = """# Commands
 
 What each command prints with `--help`. Options can also be given in a TOML file, `--config FILE`,
-under their long names. [How to read a report](how-to-read.md) says what comes out.
+under their long names with `_` for `-`, as in `n_boot = 2000`. [How to read a
+report](how-to-read.md) says what comes out.
 """
 GRADING = ("beir", "ir", "mteb")
 STYLE = """text{font:13px system-ui,sans-serif;fill:#1d2127}

@@ -252,3 +252,21 @@ def test_names_and_numbers_that_are_too_long_are_refused(
     result = call(*arguments)
     assert result.exit_code == 2
     assert "internal error" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["verify", "."], "error: . cannot be read"),
+        (["verify", "/"], "error: / cannot be read"),
+        (["quickstart", ""], "error: . holds qrels.trec"),
+    ],
+)
+def test_a_path_without_a_last_part_is_named_nevertheless(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_qrels(tmp_path / "qrels.trec", 40)
+    result = call(*arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr

@@ -295,7 +295,14 @@ def test_rare_wins_and_events_are_counted_by_what_varies_on_its_own() -> None:
     assert len(won) == 20
     one = {query: "won" if i in won else query for i, query in enumerate(ids)}
     assert "W-RARE-EVENTS" not in messages(200, 0.1)
-    assert "of 181 clusters" in messages(200, 0.1, clusters=one)["W-RARE-EVENTS"]
+    assert "on about 1 of 181 clusters" in messages(200, 0.1, clusters=one)["W-RARE-EVENTS"]
+
+
+def test_few_units_are_put_into_words_by_their_number() -> None:
+    together = dict.fromkeys(right_for(20, 0.5).query_ids, "one")
+    said = messages(20, 0.5, clusters=together)
+    assert "rests on less than 1 of 1 cluster of" in said["W-RARE-EVENTS"]
+    assert "rest on 1 cluster of" in said["W-FEW-CLUSTERS"]
 
 
 # The strata themselves

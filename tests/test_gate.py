@@ -117,6 +117,15 @@ def test_what_comes_before_the_four_verdicts() -> None:
     assert gate_verdict(improbable, 100, 0.05, GateConfig(decision="point"))[0] == "PASS"
 
 
+def test_a_difference_that_rounds_to_0_has_no_sign() -> None:
+    tiny = replace(null("FAIL"), delta=-1e-17, low=-1e-6, high=-0.0)
+    reason = gate_verdict(dict.fromkeys("ABCD", tiny), 100, 0.05, GateConfig())[1]
+    assert "the difference of 0.0000 [0.0000, 0.0000] is" in reason
+    closed = replace(tiny, attainable=-1e-17)
+    reason = gate_verdict(dict.fromkeys("ABCD", closed), 100, 0.05, GateConfig())[1]
+    assert "can reach is 0.0000, below" in reason
+
+
 # Systems whose verdict is known
 
 

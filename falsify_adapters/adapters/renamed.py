@@ -77,7 +77,7 @@ def check_ranks(query_ids: Any, ranks: Any, scores: Any, name: str, notes: list[
     query_code = pd.factorize(pd.Series(query_ids))[0].astype(np.int64)
     check = RankCheck()
     check.add(query_code, _numbers(ranks, "rank", name), _numbers(scores, "score", name))
-    judge(check.result(), name, chosen=False, notes=notes)
+    judge(check.result(), name, score_order=None, notes=notes)
 
 
 def _numbers(column: Any, what: str, name: str) -> FloatArray:

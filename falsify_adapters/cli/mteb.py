@@ -54,7 +54,7 @@ NAMED = 2
     default=None,
     help="Hits that are the query itself [as the task does].",
 )
-@option(READING, "--strict", is_flag=True, help="Refuse inputs that have warnings.")
+@option(READING, "--strict", is_flag=True, help="Refuse inputs that have input warnings.")
 @option(READING, "--jobs", "-j", type=int, default=1, metavar="N", help="Processes [1].")
 @option(READING, "--resume", hidden=True)
 @option(READING, "--scheduler", hidden=True)

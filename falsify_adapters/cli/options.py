@@ -87,7 +87,7 @@ def reading_options(*, keep_self: bool) -> Callable[[Decorated], Decorated]:
             help="Of the ranks: descending, or ascending.",
         ),
         option(READING, "--rank-from-column", is_flag=True, help="Rank by the file's rank column."),
-        option(READING, "--strict", is_flag=True, help="Refuse inputs that have warnings."),
+        option(READING, "--strict", is_flag=True, help="Refuse inputs that have input warnings."),
     )
 
 

@@ -34,7 +34,7 @@ def main(folder: str) -> None:
     there = [name for name in contents if (target / name).exists()]
     if there:
         raise UsageError(
-            f"{target.name or folder} holds {', '.join(there)} already",
+            f"{target.name or target} holds {', '.join(there)} already",
             hint="name another folder: nothing is overwritten",
         )
     try:

@@ -101,26 +101,27 @@ def read_report(path: str) -> dict[str, Any]:
     from falsify_adapters.report.outcome import SCHEMA
 
     file = Path(path)
+    name = file.name or str(file)  # the last folder of "." and "/" has none
     try:
         if file.stat().st_size > LARGEST:
-            raise InputError(f"{file.name} is too large for a report", found=f"{LARGEST:,} bytes")
+            raise InputError(f"{name} is too large for a report", found=f"{LARGEST:,} bytes")
         document = json.loads(file.read_bytes())
     except OSError as error:
-        raise InputError(f"{file.name} cannot be read", found=error.strerror) from None
+        raise InputError(f"{name} cannot be read", found=error.strerror) from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{file.name} is not JSON", found=str(error)[:120]) from None
+        raise InputError(f"{name} is not JSON", found=str(error)[:120]) from None
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema != SCHEMA:
         raise InputError(
-            f"{file.name} is no report of this version", found=f"schema {schema!r}", hint=SCHEMA
+            f"{name} is no report of this version", found=f"schema {schema!r}", hint=SCHEMA
         )
     call = document.get("call")
     if not isinstance(call, dict) or call.get("command") not in COMMANDS:
         raise InputError(
-            f"{file.name} does not say how it was made",
+            f"{name} does not say how it was made",
             hint="only reports that a command wrote with --json can be verified",
         )
-    _check_shape(file.name, document)
+    _check_shape(name, document)
     return document
 
 

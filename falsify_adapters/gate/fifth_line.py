@@ -40,7 +40,7 @@ def _sentence(best: Best, score: float, below: bool) -> str:
         return f"{found}, as much as this system"
     if score < best.bound.value - ROUNDING:
         return f"{found}, and none more than {best.bound.value:.4f}; this system {score:.4f}"
-    more = f"this system scores {score - best.bound.value:.4f} more"
+    more = f"this system scores {score - best.bound.value:z.4f} more"
     if best.bound.kind == "exact":
         return f"the best ranking that is the same for every query scores {best.score:.4f}; {more}"
     return (
@@ -75,14 +75,14 @@ def verdict_with_ceiling(
         return verdict, reason
     if room < tau:
         return "UNDER-NS", (
-            f"no system can pass here: the ideal ranking is {room:.4f} above the query-blind"
+            f"no system can pass here: the ideal ranking is {room:z.4f} above the query-blind"
             f" ceiling, below tau = {tau:g}"
         )
     margin = score - best.score
     if margin < tau or margin <= ROUNDING:
         return "FAIL", (
             f"fails the query-blind ceiling: one ranking for every query scores {best.score:.4f},"
-            f" this system {score:.4f}; the difference of {margin:.4f} is below tau = {tau:g}"
+            f" this system {score:.4f}; the difference of {margin:z.4f} is below tau = {tau:g}"
         )
     if score - best.bound.value < tau:
         return "UNDER-NS", (

@@ -10,7 +10,7 @@ import numpy as np
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.gate.grading import Graded, intervals
 from falsify_adapters.gate.query_units import Units
-from falsify_adapters.notes import Note, plural, some
+from falsify_adapters.notes import Note, counted, plural, some
 from falsify_adapters.resampling import ROUNDING
 from falsify_adapters.results import NULLS, GateConfig
 
@@ -96,11 +96,11 @@ def dependence_notes(dependence: dict[str, Any] | None) -> Iterator[Note]:
             f"small strata were merged with their neighbours into {some(groups)}; null A permutes"
             f" inside {strata['strata']} {plural(strata['strata'], 'stratum', 'strata')}",
         )
-    for kind in ("clusters", "blocks"):
-        held = dependence[kind]
-        if held and held[kind] < FEW_UNITS:
+    for one in ("cluster", "block"):
+        held = dependence[f"{one}s"]
+        if held and (count := held[f"{one}s"]) < FEW_UNITS:
             yield Note(
                 "W-FEW-CLUSTERS",
-                f"the intervals rest on {held[kind]} {kind} of queries: with fewer than"
+                f"the intervals rest on {counted(count, one)} of queries: with fewer than"
                 f" {FEW_UNITS} they may cover the true delta less often than they say",
             )

@@ -1,4 +1,7 @@
-"""The verdict of each null and of the gate, and the sentence that says why."""
+"""The verdict of each null and of the gate, and the sentence that says why.
+
+Differences are printed with ``z``: one that rounds to 0 has no sign.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def gate_verdict(
         most = min(nulls[name].attainable for name in closed)
         return "UNDER-NS", (
             f"no system can pass here: against {names(closed)} the largest delta that any ranking"
-            f" can reach is {most:.4f}, below tau = {tau:g}"
+            f" can reach is {most:z.4f}, below tau = {tau:g}"
         )
     if n_units == 1:
         return "UNDER-NS", "one query, or one cluster of them, cannot tell a system from luck"
@@ -49,7 +52,7 @@ def gate_verdict(
     least = min(NULLS, key=lambda name: nulls[name].low)
     return "PASS", (
         f"clears tau = {tau:g} against all four nulls; the closest is {least}, by"
-        f" {nulls[least].delta:.4f} [{nulls[least].low:.4f}, {nulls[least].high:.4f}]"
+        f" {nulls[least].delta:z.4f} [{nulls[least].low:z.4f}, {nulls[least].high:z.4f}]"
     )
 
 
@@ -67,16 +70,16 @@ def _why_failed(
     worst = min(failed, key=lambda name: nulls[name].delta)
     null = nulls[worst]
     score = null.mean + null.delta
-    interval = f" [{null.low:.4f}, {null.high:.4f}]" if config.decision == "interval" else ""
+    interval = f" [{null.low:z.4f}, {null.high:z.4f}]" if config.decision == "interval" else ""
     return (
         f"fails {names(failed)}: {_INSTEAD[worst]} the score would be {null.mean:.4f}, it is"
-        f" {score:.4f}; the difference of {null.delta:.4f}{interval} is below tau = {tau:g}"
+        f" {score:.4f}; the difference of {null.delta:z.4f}{interval} is below tau = {tau:g}"
     )
 
 
 def _why_open(open_: list[str], nulls: dict[str, NullResult], tau: float) -> str:
     parts = [
-        f"{name} [{nulls[name].low:.4f}, {nulls[name].high:.4f}]"
+        f"{name} [{nulls[name].low:z.4f}, {nulls[name].high:z.4f}]"
         for name in open_
         if nulls[name].low < nulls[name].high
     ]

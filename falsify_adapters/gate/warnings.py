@@ -123,9 +123,10 @@ def _about_events(main: Graded, config: GateConfig) -> Iterator[Note]:
     few = [name for name, count in resting.items() if count < FEW_EVENTS]
     if few:
         least = min(resting[name] for name in few)
+        about = "less than 1" if least < 0.5 else f"about {least:.0f}"
         yield Note(
             "W-RARE-EVENTS",
-            f"the interval of {names(few)} rests on about {least:.0f} of {_units(main)}"
+            f"the interval of {names(few)} rests on {about} of {_units(main)}"
             " (nearly all are alike): it may cover the true delta less often than it says",
         )
 

@@ -292,8 +292,8 @@ class _RunReader(_Reader):
         if self.ask_third_column:
             self._decide_third_column()
         if not self.by_rank:
-            chosen = self.score_order is not None
-            judge(self.by_column.result(), self.label, chosen=chosen, notes=self.notes)
+            agreement = self.by_column.result()
+            judge(agreement, self.label, score_order=self.score_order, notes=self.notes)
             note_rising_lines(self.by_line.result(), self.rows.seen, self.label, self.notes)
         run = self.rows.run_frame(self.label, -1.0 if self.third_is_rank else 1.0)
         if self.by_rank:

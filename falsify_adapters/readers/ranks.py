@@ -59,7 +59,7 @@ class RankCheck:
         )
 
 
-def judge(agreement: Agreement, label: str, *, chosen: bool, notes: list[Note]) -> None:
+def judge(agreement: Agreement, label: str, *, score_order: str | None, notes: list[Note]) -> None:
     """Refuse a run whose scores run against its ranks in most queries; note what is less.
 
     Parameters
@@ -68,12 +68,12 @@ def judge(agreement: Agreement, label: str, *, chosen: bool, notes: list[Note]) 
         What :class:`RankCheck` counted.
     label : str
         Name of the run.
-    chosen : bool
-        Whether the user said how scores are ordered: then nothing is refused.
+    score_order : {"descending", "ascending"}, optional
+        How the user said that scores are ordered: then nothing is refused.
     notes : list of Note
         Collects the warning.
     """
-    if agreement.reversed * 2 > agreement.queries and not chosen:
+    if agreement.reversed * 2 > agreement.queries and score_order is None:
         raise ScoreOrderError(
             f"{label}: score order is the reverse of the rank column in {agreement.reversed} of"
             f" {counted(agreement.queries, 'query')} (distances?)",
@@ -81,12 +81,13 @@ def judge(agreement: Agreement, label: str, *, chosen: bool, notes: list[Note]) 
             " --score-order descending (trust the scores) or --rank-from-column (trust the ranks)",
         )
     if agreement.disagree:
+        first = "the smallest first" if score_order == "ascending" else "as trec_eval does"
         notes.append(
             Note(
                 "W-RANK-DISAGREES",
                 f"{label}: rank and score disagree in {agreement.disagree} of {agreement.queries}"
                 f" queries ({agreement.inverted_share:.1%} of rank neighbours are inverted);"
-                " ranked by score, as trec_eval does",
+                f" ranked by score, {first}",
             )
         )
 

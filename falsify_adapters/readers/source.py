@@ -179,7 +179,7 @@ class Content:
             except EOFError:
                 raise InputError(
                     f"{self.label} ends in the middle of its {self.compression} data",
-                    found=f"{total} bytes before the end",
+                    found=f"{self._raw.position:,} bytes and no end",
                     hint="the file was cut: copy or write it again",
                 ) from None
             except (OSError, RuntimeError, ValueError, zlib.error) as error:

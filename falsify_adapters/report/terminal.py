@@ -345,7 +345,7 @@ def _print_legend(console: Console, reports: Sequence[GateReport], signs: Signs)
         rule = (
             f"{passed} the whole interval is at or above tau = {taus}; {failed} it is below;"
             f" {unsure} tau lies inside, too few queries to tell. PASS takes all four; one {failed}"
-            " is a FAIL; else UNDER-NS."
+            " is a FAIL, if any system can pass; else UNDER-NS."
         )
     _print_item(console, Text(rule))
     if any(report.role == "control" for report in reports):

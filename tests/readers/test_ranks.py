@@ -47,6 +47,14 @@ def test_half_of_the_queries_reversed_is_noted() -> None:
     assert "1 of 2 queries (50.0% of rank neighbours are inverted)" in found.notes[0].message
 
 
+@pytest.mark.parametrize(
+    ("score_order", "said"), [("ascending", "the smallest first"), ("descending", "as trec_eval")]
+)
+def test_the_note_says_which_scores_come_first(score_order: str, said: str) -> None:
+    found = run(trec({"q1": [1, 2, 3], "q2": [3, 2, 1]}), score_order=score_order)
+    assert f"; ranked by score, {said}" in found.notes[0].message
+
+
 def test_a_query_with_ties_only_tells_nothing() -> None:
     with pytest.raises(ScoreOrderError, match="in 1 of 1 query"):
         run(trec({"q1": [1, 2, 3], "q2": [1, 1], "q3": [5]}))

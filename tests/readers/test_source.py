@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import os
+import random
 import re
 import subprocess
 import sys
@@ -172,6 +173,13 @@ def test_a_cut_file_is_refused_and_never_read_in_part(pack: Any, part: float) ->
     packed = pack(RUN * 500)
     said = refusal(io.BytesIO(packed[: int(part * len(packed))]))
     assert "ends in the middle" in said or "cannot be unpacked" in said
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lz4.frame.compress])
+def test_a_cut_file_is_refused_with_the_bytes_that_it_has(pack: Any) -> None:
+    packed = pack(RUN + random.Random(7).randbytes(30_000).hex().encode())[:20_000]
+    assert "ends in the middle" in (said := refusal(io.BytesIO(packed)))
+    assert "20,000 bytes and no end" in said
 
 
 def test_several_gzip_members_are_one_file() -> None:
