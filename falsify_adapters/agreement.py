@@ -18,10 +18,10 @@ import pandas as pd
 
 from falsify_adapters.errors import InputError
 from falsify_adapters.frames import (
-    BoolArray,
     IntArray,
     categories,
     codes,
+    judgement_rows,
     places,
     rank_in_query,
 )
@@ -187,11 +187,12 @@ def check_documents(
         return
     query = places(run["query_id"], qrels["query_id"])
     top = rank_in_query(codes(run["query_id"])) <= 10
-    n_top, n_judged = int(top.sum()), int(_judged(query[top], doc[top], qrels).sum())
+    n_top = int(top.sum())
+    n_judged = int((judgement_rows(query[top], doc[top], qrels) >= 0).sum())
     if n_judged >= FEW_JUDGED * _reachable(query[top], qrels):
         return
     answered = len(np.unique(query))
-    bare = answered - len(np.unique(query[_judged(query, doc, qrels)]))
+    bare = answered - len(np.unique(query[judgement_rows(query, doc, qrels) >= 0]))
     if 2 * bare > answered:
         cause = why_apart(_ids(run, "doc_id"), _ids(qrels, "doc_id"))
         notes.append(
@@ -224,15 +225,6 @@ def _refuse_strangers(
     if cause is not None and not one_corpus:
         raise InputError(lacks, found=examples, hint=cause)
     notes.append(Note("W-ID-OVERLAP", f"{lacks}: {examples}; every score is 0"))
-
-
-def _judged(query: IntArray, doc: IntArray, qrels: pd.DataFrame) -> BoolArray:
-    """Mark the pairs of query and document (places in the qrels, -1 for none) that are judged."""
-    n_docs = len(qrels["doc_id"].cat.categories)
-    known = codes(qrels["query_id"]) * n_docs + codes(qrels["doc_id"])  # ascending
-    wanted = query * n_docs + doc
-    found = known[np.minimum(np.searchsorted(known, wanted), len(known) - 1)] == wanted
-    return found & (query >= 0) & (doc >= 0)
 
 
 def _reachable(query: IntArray, qrels: pd.DataFrame) -> int:

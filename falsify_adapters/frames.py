@@ -272,6 +272,29 @@ def places(column: pd.Series[Any], other: pd.Series[Any], rows: IntArray | slice
     return place[which]
 
 
+def judgement_rows(query: IntArray, doc: IntArray, qrels: pd.DataFrame) -> IntArray:
+    """Return the row of the qrels that judges each pair of query and document, or -1.
+
+    Parameters
+    ----------
+    query, doc : ndarray, shape (n_pairs,)
+        Places of the ids among the qrels' categories, -1 for none (see :func:`places`).
+    qrels : DataFrame
+        The common qrels frame.
+
+    Examples
+    --------
+    >>> qrels = as_qrels({"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 1}})
+    >>> judgement_rows(np.array([0, 1, 1, 0]), np.array([1, 0, 1, -1]), qrels).tolist()
+    [1, 2, -1, -1]
+    """
+    n_docs = len(qrels["doc_id"].cat.categories)
+    key = codes(qrels["query_id"]) * n_docs + codes(qrels["doc_id"])  # ascending
+    wanted = query * n_docs + doc
+    row = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+    return np.where((key[row] == wanted) & (query >= 0) & (doc >= 0), row, -1)
+
+
 def compact(numbers: IntArray, n: int) -> tuple[IntArray, IntArray]:
     """Return the distinct ones among numbers below n, ascending, and each number's place in them.
 

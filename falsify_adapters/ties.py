@@ -8,7 +8,14 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from falsify_adapters.frames import FloatArray, IntArray, codes, places, rank_in_query
+from falsify_adapters.frames import (
+    FloatArray,
+    IntArray,
+    codes,
+    judgement_rows,
+    places,
+    rank_in_query,
+)
 
 
 def tied_queries(run: pd.DataFrame, depth: int | None) -> int:
@@ -78,11 +85,6 @@ def _columns(run: pd.DataFrame) -> tuple[IntArray, FloatArray, IntArray]:
 
 def _own_grades(run: pd.DataFrame, qrels: pd.DataFrame, rows: IntArray) -> IntArray:
     """Return the grade of some rows of the run for their own query, 0 if they are not judged."""
-    n_docs = len(qrels["doc_id"].cat.categories)
-    key = codes(qrels["query_id"]) * n_docs + codes(qrels["doc_id"])  # ascending
     query = places(run["query_id"], qrels["query_id"], rows)
-    doc = places(run["doc_id"], qrels["doc_id"], rows)
-    wanted = query * n_docs + doc
-    place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
-    judged = (key[place] == wanted) & (doc >= 0) & (query >= 0)
-    return np.where(judged, np.maximum(qrels["relevance"].to_numpy()[place], 0), 0)
+    row = judgement_rows(query, places(run["doc_id"], qrels["doc_id"], rows), qrels)
+    return np.where(row >= 0, np.maximum(qrels["relevance"].to_numpy()[row], 0), 0)

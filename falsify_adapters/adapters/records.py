@@ -13,10 +13,11 @@ from typing import Any
 
 import pandas as pd
 
-from falsify_adapters.errors import InputError, MissingExtraError
+from falsify_adapters.errors import InputError
 from falsify_adapters.notes import some
 from falsify_adapters.progress import progress
 from falsify_adapters.readers.jsons import load_json
+from falsify_adapters.readers.parquet import opened_parquet
 from falsify_adapters.readers.source import Content, Source, label_of, open_content, open_source
 
 Row = Mapping[str, Any]
@@ -167,18 +168,8 @@ def _csv(data: bytes, label: str) -> list[Row]:
 
 
 def _parquet(data: bytes, label: str) -> list[Row]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError(
-            f"{label} is a parquet file, which needs an optional package",
-            hint="pip install 'falsify-adapters[parquet]'",
-        ) from None
-    try:
-        rows: list[Row] = parquet.read_table(io.BytesIO(data)).to_pylist()
-    except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"{label} is a damaged parquet file", found=str(error)[:120]) from None
+    with opened_parquet(data, label) as file:
+        rows: list[Row] = file.read().to_pylist()
     return rows
 
 

@@ -13,7 +13,6 @@ from falsify_adapters.cli.arguments import once
 from falsify_adapters.cli.command import EXIT_STATUS_HELP, Command
 from falsify_adapters.cli.dependence import Judged
 from falsify_adapters.cli.grading import Session, run_session, system_names
-from falsify_adapters.cli.many import Flow, Item, Plan, check_many
 from falsify_adapters.cli.options import (
     READING,
     grading_options,
@@ -31,6 +30,7 @@ from falsify_adapters.report.outcome import Refusal, Skip
 
 if TYPE_CHECKING:
     from falsify_adapters.adapters.beir import Dataset
+    from falsify_adapters.cli.many import Flow, Item
     from falsify_adapters.evaluation import Evaluation
     from falsify_adapters.readers import RunFile
     from falsify_adapters.readers.queries import Queries
@@ -95,6 +95,8 @@ def main(context: click.Context, /, **options: Any) -> None:
 
 
 def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
+    from falsify_adapters.cli.many import Flow, Plan, check_many
+
     check_many(options)
     settings = Settings(session, options)
     flow = Flow(session, "beir", {**options, "alt_qrels": settings.looks.alt_qrels})

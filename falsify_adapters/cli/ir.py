@@ -13,7 +13,6 @@ from falsify_adapters.cli.benchmark import Benchmark, as_named, corpus_size_of
 from falsify_adapters.cli.command import EXIT_STATUS_HELP, Command
 from falsify_adapters.cli.dependence import Judged
 from falsify_adapters.cli.grading import Session, run_session, system_names
-from falsify_adapters.cli.many import Flow, Plan, check_many, is_sweep
 from falsify_adapters.cli.options import (
     READING,
     grading_options,
@@ -94,6 +93,8 @@ def main(context: click.Context, /, **options: Any) -> None:
 
 
 def _grade(session: Session, options: Mapping[str, Any]) -> None:
+    from falsify_adapters.cli.many import check_many, is_sweep
+
     runs, measures = split_measures(options["runs"])
     options = {**options, "runs": expanded(runs), "measures_after": measures}
     if measures:
@@ -117,6 +118,8 @@ def _grade(session: Session, options: Mapping[str, Any]) -> None:
 
 
 def _grade_all(session: Session, options: Mapping[str, Any]) -> None:
+    from falsify_adapters.cli.many import Flow, Plan
+
     if options["pool"] is None and options["corpus_size"] is None:
         # also how deep a large run must be read depends on it
         options = {**options, "corpus_size": corpus_size_of(options["qrels"])}

@@ -30,6 +30,7 @@ from falsify_adapters.cli.units import (
     perform,
 )
 from falsify_adapters.errors import UsageError
+from falsify_adapters.notes import counted
 from falsify_adapters.progress import progress, quietly
 from falsify_adapters.report.outcome import Refusal, Skip
 from falsify_adapters.sweep.finished import Finished
@@ -362,8 +363,8 @@ class Flow:
         others = 0 if self._store is None else self._store.others()
         if others and not self._session.quiet:
             complain(
-                f"note: {self._options['resume']} also holds {others} finished run"
-                f"{'' if others == 1 else 's'} of other inputs or settings"
+                f"note: {self._options['resume']} also holds "
+                f"{counted(others, 'finished run')} of other inputs or settings"
             )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,33 @@ from falsify_adapters.notes import some
 from falsify_adapters.readers.layout import Kind, Layout, header_columns
 from falsify_adapters.readers.lines import Columns, FloatArray, Ids
 from falsify_adapters.readers.source import LARGEST_WHOLE
+
+
+@contextmanager
+def opened_parquet(data: bytes, label: str) -> Iterator[Any]:
+    """Open a file of bounded size as a ``pyarrow.parquet.ParquetFile``.
+
+    Raises
+    ------
+    MissingExtraError
+        If pyarrow is not installed.
+    InputError
+        If the file is too large when unpacked, or whatever is done with it shows it damaged.
+    """
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingExtraError(
+            f"{label} is a parquet file, which needs an optional package",
+            hint="pip install 'falsify-adapters[parquet]'",
+        ) from None
+    try:
+        file = parquet.ParquetFile(io.BytesIO(data))
+        _check_size(file.metadata, label)
+        yield file
+    except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
+        raise InputError(f"{label} cannot be read as parquet", found=str(error)[:120]) from None
 
 
 def parquet_columns(data: bytes, kind: Kind, label: str) -> tuple[Layout, Columns]:
@@ -26,16 +55,7 @@ def parquet_columns(data: bytes, kind: Kind, label: str) -> tuple[Layout, Column
     label : str
         Name of the source, for errors.
     """
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise MissingExtraError(
-            f"{label} is a parquet file, which needs an optional package",
-            hint="pip install 'falsify-adapters[parquet]'",
-        ) from None
-    try:
-        file = parquet.ParquetFile(io.BytesIO(data))
+    with opened_parquet(data, label) as file:
         names = tuple(file.schema_arrow.names)
         at = header_columns(names, kind)
         if at is None:
@@ -44,7 +64,6 @@ def parquet_columns(data: bytes, kind: Kind, label: str) -> tuple[Layout, Column
                 found=f"columns {some(names, 8)}",
                 hint="name them query_id and doc_id",
             )
-        _check_size(file.metadata, label)
         table = file.read(columns=[names[position] for position in at.values()])
         columns = {role: table.column(names[position]) for role, position in at.items()}
         piece = Columns(
@@ -53,8 +72,6 @@ def parquet_columns(data: bytes, kind: Kind, label: str) -> tuple[Layout, Column
             _floats(columns["value"], label, "score or grade") if "value" in at else None,
             _floats(columns["rank"], label, "rank") if "rank" in at else None,
         )
-    except (pyarrow.ArrowException, OSError, ValueError, KeyError) as error:
-        raise InputError(f"{label} cannot be read as parquet", found=str(error)[:120]) from None
     return Layout("parquet", "", at, len(names), header=names), piece
 
 

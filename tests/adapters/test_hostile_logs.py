@@ -6,10 +6,13 @@ import copy
 import io
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
+from falsify_adapters.adapters.records import read_records
 from falsify_adapters.adapters.sources import SOURCES, load
 from falsify_adapters.errors import FalsifyError, InputError
 
@@ -135,3 +138,17 @@ def test_a_cell_that_holds_a_list_of_lists_is_refused() -> None:
     data = b"retrieved,gold\n\"[['a']]\",a\n"
     with pytest.raises(InputError, match="neither text nor a whole number"):
         load(io.BytesIO(data), "falsify-eval")
+
+
+def test_a_parquet_log_is_bounded_as_runs_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "log.parquet"
+    pd.DataFrame({"retrieved": [["d1"]] * 50, "gold": ["d1"] * 50}).to_parquet(path)
+    assert len(read_records(path).rows) == 50
+    monkeypatch.setattr("falsify_adapters.readers.parquet.LARGEST_WHOLE", 100)
+    with pytest.raises(InputError, match="too large to be read as a whole"):
+        read_records(path)
+    path.write_bytes(path.read_bytes()[:200])
+    with pytest.raises(InputError, match="cannot be read as parquet"):
+        read_records(path)

@@ -11,7 +11,6 @@ in a process of its own, on a stated fraction of the documents.
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import tempfile
@@ -21,7 +20,10 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
 from falsify_adapters.bm25_index import BM25Index, Document, cached_index
+from tests.benchmarks.memory import peak_megabytes
 
 FEVER_DOCUMENTS = 5_416_568
 WORDS_PER_DOCUMENT = 85
@@ -50,12 +52,6 @@ def synthetic(n_documents: int, seed: int = 0) -> Iterator[Document]:
                 for word, is_stop in zip(ranks[words].tolist(), stop[words].tolist(), strict=True)
             )
             yield Document(f"Some_Article_Title_{start + i}", f"x{start + i:x}", text)
-
-
-def peak_megabytes() -> float:
-    """Return the largest resident size of this process so far."""
-    scale = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale / 1e6
 
 
 def measure(task: str, n_documents: int, cache_dir: Path) -> None:

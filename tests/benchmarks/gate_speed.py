@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -28,10 +27,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from falsify_adapters.evaluation import Evaluation
 from falsify_adapters.gate import run_gate
+from tests.benchmarks.memory import peak_megabytes
 
 ROOT = Path(__file__).resolve().parents[2]
 FALSIFY_IR = "from falsify_adapters.cli.ir import main; main()"
 IR_MEASURES = "from ir_measures.__main__ import main_cli; main_cli()"
+SAY_PEAK = (
+    "import atexit, sys; from tests.benchmarks.memory import peak_megabytes; "
+    "atexit.register(lambda: print(peak_megabytes(), file=sys.stderr)); "
+)
 Row = tuple[str, str, str, str]
 
 
@@ -132,13 +136,16 @@ def against_falsify_eval(repeats: int) -> Iterator[Row]:
 def run_command(code: str, *arguments: str) -> tuple[float, float]:
     """Run Python code in a process of its own; return its processor seconds and peak MB."""
     process = subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
+        [sys.executable, "-c", SAY_PEAK + code, *arguments],
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
+    assert process.stderr is not None
+    *_, peak = process.stderr.read().split()
     _, _, usage = os.wait4(process.pid, 0)
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    return usage.ru_utime + usage.ru_stime, float(peak)
 
 
 def whole_command(repeats: int) -> Iterator[Row]:
@@ -205,7 +212,7 @@ def skew(repeats: int) -> Iterator[Row]:
         for share in (0.0, 0.8)
     )
     plain, steep = medians(repeats, lambda: run_gate(flat), lambda: run_gate(skewed))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_megabytes()
     title = "one document for 80 % of 10,000 queries"
     yield title, "the same without skew", "at most 3 x", f"{steep / plain:.2f} x ({peak:.0f} MB)"
 

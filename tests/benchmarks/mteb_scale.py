@@ -12,14 +12,16 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import re
-import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.benchmarks.memory import peak_megabytes
 
 KS = (1, 3, 5, 10, 20, 100, 1000)
 #: Real names, so that facts about tasks are looked up as in real trees.
@@ -106,15 +108,6 @@ def child(reader: str, folder: Path) -> None:
     seconds = time.perf_counter() - start
     took = {"reader": reader, "files": count, "seconds": seconds, "peak_mb": peak_megabytes()}
     print(json.dumps(took))
-
-
-def peak_megabytes() -> float:
-    """Return this process's peak memory; ru_maxrss may be that of the process that started it."""
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    (kilobytes,) = re.findall(r"^VmHWM:\s*(\d+) kB", status.read_text(), re.MULTILINE)
-    return int(kilobytes) / 1024
 
 
 def measure(reader: str, folder: Path) -> dict[str, Any]:

@@ -21,15 +21,16 @@ import numpy as np
 CORPUS = 8_841_823
 DEPTHS = (100, None)
 
-READ = """
-import resource, sys, time
+READ = f"""
+import sys, time
+sys.path.insert(0, {str(Path(__file__).resolve().parents[2])!r})
+from tests.benchmarks.memory import peak_megabytes
 from falsify_adapters.readers import read_run
 depth = None if sys.argv[2] == "None" else int(sys.argv[2])
 before, cpu = time.perf_counter(), time.process_time()
 file = read_run(sys.argv[1], depth=depth)
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 print(file.provenance["rows"], len(file.frame),
-      time.perf_counter() - before, time.process_time() - cpu, peak)
+      time.perf_counter() - before, time.process_time() - cpu, peak_megabytes())
 """
 
 
